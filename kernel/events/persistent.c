@@ -1,0 +1,1957 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Persistent perf events: events that a name keeps alive instead of a process.
+ *
+ * A namespace is a named set of CPU-wide events, its members. The life of one:
+ *
+ *   SET_PERSIST(~0)	Makes a namespace without a name. Nobody but its creator
+ *			can find it, and each member dies with its own
+ *			descriptors: a creator that crashes half way leaves
+ *			nothing behind.
+ *   SET_NAME		Publishes it, all members at once or none. From here on
+ *			the namespace counts as one opener of each member and
+ *			as one mapping of each buffer. The name shows in sysfs,
+ *			and perf_event_open() makes descriptors of the members.
+ *   delete		Takes id and name away and stops the members, whoever
+ *			has them open. Then the namespace lets go of them: the
+ *			last descriptor frees the event, the last mapping the
+ *			buffer.
+ *
+ * The code that writes samples sees nothing of this.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/cgroup.h>
+#include <linux/compat.h>
+#include <linux/cred.h>
+#include <linux/device.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/init.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <linux/timekeeping.h>
+#include <linux/trace_events.h>
+#include <linux/uaccess.h>
+#include <linux/wait.h>
+
+#include "internal.h"
+#include "persistent.h"
+
+/*
+ * perf_persist_lock protects the registry: which namespaces there are, their
+ * names, their members and who holds what.
+ *
+ *  1. It nests inside cpu_hotplug_lock and outside task_struct::perf_event_mutex,
+ *     perf_event_context::mutex and perf_event::mmap_mutex. An ioctl that needs
+ *     it must not hold a context.
+ *
+ *  2. Nothing under it may create an event, drop what could be the last
+ *     reference or opener of one (static keys take cpu_hotplug_lock), remove a
+ *     sysfs file (that waits for its readers) or touch user memory (a fault
+ *     takes mmap_lock, which perf_mmap() holds around mmap_mutex). So things
+ *     are unlinked under it and torn down after.
+ *
+ *  3. perf_member::state is written under it and, for those who look at it
+ *     without it, under event->ctx->mutex (from NONE to JOINED, for who adds
+ *     siblings) or event->mmap_mutex (to and from PUBLISHED, for mmap() and
+ *     SET_OUTPUT).
+ */
+static DEFINE_MUTEX(perf_persist_lock);
+
+static struct rb_root perf_persist_ids = RB_ROOT;	/* all namespaces, by id */
+static struct rb_root perf_persist_names = RB_ROOT;	/* the published ones, by name */
+static u64 perf_persist_last_id;			/* an id is never used again */
+
+/**
+ * struct perf_persist_ns - a namespace of persistent events
+ * @refs:	one for the registry, for each member, for each file that is
+ *		bound to it, and for whoever works on it without the lock
+ * @id_node:	in perf_persist_ids, until it is unlinked
+ * @name_node:	in perf_persist_names, until its sysfs file is gone
+ * @id:		what the user passes as perf_event_attr::config
+ * @members:	its members, ordered by event id; all are held once it is published
+ * @published:	it has a name
+ * @unlinked:	it cannot be found any more, and nothing joins it
+ * @all_cpus:	CPUs that come online later are to be covered too
+ * @generation:	counts the changes that a listing would show
+ * @waitq:	for poll() on a namespace file
+ * @creator:	the process that may join and name it while it has no name
+ * @owner:	user who made it
+ * @owner_comm:	program that made it
+ * @created_ns:	when, in ns of CLOCK_BOOTTIME
+ * @name:	empty until it is published
+ * @file:	in the "events" directory of the PMU, named @name
+ *
+ * What changes is protected by perf_persist_lock.
+ */
+struct perf_persist_ns {
+	refcount_t		refs;
+	struct rb_node		id_node;
+	struct rb_node		name_node;
+	u64			id;
+	struct rb_root		members;
+	bool			published;
+	bool			unlinked;
+	bool			all_cpus;
+	u64			generation;
+	wait_queue_head_t	waitq;
+	struct pid		*creator;
+	kuid_t			owner;
+	char			owner_comm[PERF_PERSIST_COMM_SIZE];
+	u64			created_ns;
+	char			name[PERF_PERSIST_NAME_SIZE];
+	struct device_attribute	file;
+};
+
+enum perf_member_state {
+	PERF_MEMBER_NONE,	/* in no namespace */
+	PERF_MEMBER_JOINED,	/* in one that has no name yet */
+	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
+	PERF_MEMBER_DELETED,	/* its namespace was deleted */
+};
+
+/**
+ * struct perf_member - what makes a CPU event fit to be persistent
+ * @event:	the event, which owns this
+ * @openers:	files that have it open, and the namespace that holds it
+ * @nr_writable: mappings of its buffer that are, or can be made, writable
+ * @attr:	what its creator passed; drivers and the core rewrite event->attr
+ * @state:	see perf_persist_lock
+ * @held:	the namespace is one of @openers
+ * @rb:		the buffer that the namespace keeps mapped through this event;
+ *		NULL while not held, for a counter, and for an event that writes
+ *		to the buffer of another member
+ * @ns:		the namespace; stays after a deletion, for those who still read
+ * @node:	in perf_persist_ns::members
+ * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
+ * @name:	name of the namespace that it is going to make or join
+ * @label:	what people call this event
+ *
+ * What changes is protected by perf_persist_lock.
+ */
+struct perf_member {
+	struct perf_event	*event;
+	refcount_t		openers;
+	atomic_t		nr_writable;
+	struct perf_event_attr	attr;
+	enum perf_member_state	state;
+	bool			held;
+	struct perf_buffer	*rb;
+	struct perf_persist_ns	*ns;
+	struct rb_node		node;
+	bool			all_cpus;
+	char			name[PERF_PERSIST_NAME_SIZE];
+	char			label[PERF_PERSIST_NAME_SIZE];
+};
+
+static void assert_registry(void)
+{
+	lockdep_assert_held(&perf_persist_lock);
+}
+
+static int cmp_u64(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * Namespaces
+ */
+
+#define ns_of_id(_node)		rb_entry((_node), struct perf_persist_ns, id_node)
+#define ns_of_name(_node)	rb_entry((_node), struct perf_persist_ns, name_node)
+
+static int ns_id_cmp(const void *id, const struct rb_node *node)
+{
+	return cmp_u64(*(u64 *)id, ns_of_id(node)->id);
+}
+
+static bool ns_id_less(struct rb_node *a, const struct rb_node *b)
+{
+	return ns_of_id(a)->id < ns_of_id(b)->id;
+}
+
+static int ns_name_cmp(const void *name, const struct rb_node *node)
+{
+	return strcmp(name, ns_of_name(node)->name);
+}
+
+static bool ns_name_less(struct rb_node *a, const struct rb_node *b)
+{
+	return strcmp(ns_of_name(a)->name, ns_of_name(b)->name) < 0;
+}
+
+static struct perf_persist_ns *find_ns(u64 id)
+{
+	struct rb_node *node;
+
+	assert_registry();
+	node = rb_find(&id, &perf_persist_ids, ns_id_cmp);
+	return node ? ns_of_id(node) : NULL;
+}
+
+static struct perf_persist_ns *find_published_ns(u64 id)
+{
+	struct perf_persist_ns *ns = find_ns(id);
+
+	return ns && ns->published ? ns : NULL;
+}
+
+/* Also finds one that is unlinked, as long as its name is not free again. */
+static struct perf_persist_ns *find_name(const char *name)
+{
+	struct rb_node *node;
+
+	assert_registry();
+	node = rb_find(name, &perf_persist_names, ns_name_cmp);
+	return node ? ns_of_name(node) : NULL;
+}
+
+static struct perf_persist_ns *alloc_ns(void)
+{
+	struct perf_persist_ns *ns;
+
+	ns = kzalloc(sizeof(*ns), GFP_KERNEL);
+	if (!ns)
+		return NULL;
+
+	refcount_set(&ns->refs, 1); /* the registry's */
+	ns->members = RB_ROOT;
+	ns->generation = 1;
+	init_waitqueue_head(&ns->waitq);
+	ns->creator = get_pid(task_tgid(current));
+	ns->owner = current_uid();
+	get_task_comm(ns->owner_comm, current);
+	ns->created_ns = ktime_get_boottime_ns();
+	return ns;
+}
+
+static struct perf_persist_ns *get_ns(struct perf_persist_ns *ns)
+{
+	refcount_inc(&ns->refs);
+	return ns;
+}
+
+static void put_ns(struct perf_persist_ns *ns)
+{
+	if (!refcount_dec_and_test(&ns->refs))
+		return;
+
+	put_pid(ns->creator);
+	kfree(ns);
+}
+
+static void ns_changed(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	ns->generation++;
+	wake_up_poll(&ns->waitq, EPOLLPRI);
+}
+
+static bool is_creator(struct perf_persist_ns *ns)
+{
+	return ns->creator == task_tgid(current);
+}
+
+/*
+ * The listing in sysfs
+ */
+
+static int perf_persistent_no_event(struct perf_event *event)
+{
+	/* perf_event_open() never comes here; nobody else has one to open. */
+	return -ENOENT;
+}
+
+static struct attribute *no_attrs[] = { NULL };
+
+static const struct attribute_group perf_persistent_events = {
+	.name		= "events",
+	.attrs		= no_attrs,
+};
+
+static const struct attribute_group *perf_persistent_groups[] = {
+	&perf_persistent_events,
+	NULL,
+};
+
+/* Says that PERF_TYPE_PERSISTENT is there; its events are the namespaces. */
+static struct pmu perf_persistent_pmu = {
+	.task_ctx_nr	= perf_invalid_context,
+	.attr_groups	= perf_persistent_groups,
+	.event_init	= perf_persistent_no_event,
+};
+
+static ssize_t ns_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct perf_persist_ns *ns = container_of(attr, struct perf_persist_ns, file);
+
+	return sysfs_emit(buf, "config=0x%llx\n", ns->id);
+}
+
+static int add_ns_file(struct perf_persist_ns *ns)
+{
+	/* Out of memory at boot, see perf_event_sysfs_init(). */
+	if (!perf_persistent_pmu.dev)
+		return -ENOMEM;
+
+	sysfs_attr_init(&ns->file.attr);
+	ns->file.attr.name = ns->name;
+	ns->file.attr.mode = 0444;
+	ns->file.show = ns_show;
+
+	return sysfs_add_file_to_group(&perf_persistent_pmu.dev->kobj, &ns->file.attr,
+				       perf_persistent_events.name);
+}
+
+static void remove_ns_file(struct perf_persist_ns *ns)
+{
+	sysfs_remove_file_from_group(&perf_persistent_pmu.dev->kobj, &ns->file.attr,
+				     perf_persistent_events.name);
+}
+
+static int __init perf_persistent_init(void)
+{
+	return perf_pmu_register(&perf_persistent_pmu, "persistent", PERF_TYPE_PERSISTENT);
+}
+subsys_initcall(perf_persistent_init);
+
+/*
+ * From here on @ns cannot be found. The caller goes on with remove_unlinked_ns()
+ * when it has dropped the lock; until then the name remains taken.
+ */
+static void unlink_ns(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	rb_erase(&ns->id_node, &perf_persist_ids);
+	ns->unlinked = true;
+	ns->generation++;
+	wake_up_poll(&ns->waitq, EPOLLPRI | EPOLLHUP);
+}
+
+static void remove_unlinked_ns(struct perf_persist_ns *ns)
+{
+	if (ns->published) {
+		remove_ns_file(ns);
+
+		mutex_lock(&perf_persist_lock);
+		rb_erase(&ns->name_node, &perf_persist_names);
+		mutex_unlock(&perf_persist_lock);
+	}
+
+	put_ns(ns); /* Matches refcount_set() in alloc_ns() */
+}
+
+/*
+ * Members
+ */
+
+#define member_of(_node)	rb_entry((_node), struct perf_member, node)
+
+#define first_member(_ns)						\
+	rb_entry_safe(rb_first(&(_ns)->members), struct perf_member, node)
+
+#define following_member(_member)					\
+	rb_entry_safe(rb_next(&(_member)->node), struct perf_member, node)
+
+#define for_each_ns_member(_member, _ns)				\
+	for ((_member) = first_member(_ns); (_member);			\
+	     (_member) = following_member(_member))
+
+/**
+ * perf_persistent_event_init - make a new CPU event fit to be persistent
+ * @event:	an event that nobody else can see yet
+ * @attr:	what the user passed, as perf_copy_attr() left it
+ *
+ * Called by perf_event_open() for events that are not tied to a task, without
+ * a lock. The file that it is going to make is the first opener.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int perf_persistent_event_init(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct perf_member *member;
+
+	member = kzalloc(sizeof(*member), GFP_KERNEL);
+	if (!member)
+		return -ENOMEM;
+
+	member->event = event;
+	member->attr = *attr;
+	refcount_set(&member->openers, 1);
+	event->member = member;
+	return 0;
+}
+
+/**
+ * perf_persistent_event_free - undo perf_persistent_event_init()
+ * @event:	an event that nobody can see any more
+ *
+ * Called from an RCU callback, without a lock.
+ */
+void perf_persistent_event_free(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	if (!member)
+		return;
+
+	/* Still there after a deletion: matches get_ns() in add_member(). */
+	if (member->ns)
+		put_ns(member->ns);
+	kfree(member);
+}
+
+static int member_cmp(const void *id, const struct rb_node *node)
+{
+	return cmp_u64(*(u64 *)id, member_of(node)->event->id);
+}
+
+static bool member_less(struct rb_node *a, const struct rb_node *b)
+{
+	return member_of(a)->event->id < member_of(b)->event->id;
+}
+
+static struct perf_member *find_member(struct perf_persist_ns *ns, u64 event_id)
+{
+	struct rb_node *node;
+
+	assert_registry();
+	node = rb_find(&event_id, &ns->members, member_cmp);
+	return node ? member_of(node) : NULL;
+}
+
+/* The member with the lowest event id above @event_id. */
+static struct perf_member *next_member(struct perf_persist_ns *ns, u64 event_id)
+{
+	struct rb_node *node = ns->members.rb_node;
+	struct perf_member *next = NULL;
+
+	assert_registry();
+	while (node) {
+		struct perf_member *member = member_of(node);
+
+		if (member->event->id > event_id) {
+			next = member;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return next;
+}
+
+static struct perf_member *find_member_on(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_member *member;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		if (member->event->cpu == cpu)
+			return member;
+	}
+	return NULL;
+}
+
+/* The member through which @ns keeps @rb mapped. */
+static struct perf_member *buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
+{
+	struct perf_event *event;
+
+	assert_registry();
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		struct perf_member *member = event->member;
+
+		if (member && member->ns == ns && member->rb == rb)
+			return member;
+	}
+	return NULL;
+}
+
+/* Does another member of the namespace write to the buffer of @member? */
+static bool buffer_shared(struct perf_member *member)
+{
+	struct perf_event *event;
+
+	assert_registry();
+	if (!member->rb)
+		return false;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &member->rb->event_list, rb_entry) {
+		if (event != member->event && event->member && event->member->ns == member->ns)
+			return true;
+	}
+	return false;
+}
+
+/* Seen by mmap() and SET_OUTPUT, which hold mmap_mutex. */
+static void set_state(struct perf_member *member, enum perf_member_state state)
+{
+	assert_registry();
+	mutex_lock(&member->event->mmap_mutex);
+	WRITE_ONCE(member->state, state);
+	mutex_unlock(&member->event->mmap_mutex);
+}
+
+/*
+ * Groups, AUX areas and signals to a task all need more to stay alive than an
+ * event and its buffer.
+ */
+static bool may_be_persistent(struct perf_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	lockdep_assert_held(&event->ctx->mutex);
+
+	return event->group_leader == event && !event->nr_siblings &&
+	       !has_aux(event) && !has_aux_action(event) &&
+	       !attr->aux_output && !attr->aux_sample_size && !attr->sigtrap;
+}
+
+static int add_member(struct perf_persist_ns *ns, struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+	struct perf_event_context *ctx;
+	int ret = 0;
+
+	assert_registry();
+
+	/* From JOINED on nobody can add a sibling. */
+	ctx = perf_event_ctx_lock(event);
+	if (may_be_persistent(event))
+		WRITE_ONCE(member->state, PERF_MEMBER_JOINED);
+	else
+		ret = -EOPNOTSUPP;
+	perf_event_ctx_unlock(event, ctx);
+	if (ret)
+		return ret;
+
+	member->ns = get_ns(ns);
+	if (member->all_cpus && !ns->published)
+		ns->all_cpus = true;
+	rb_add(&member->node, &ns->members, member_less);
+	ns_changed(ns);
+	return 0;
+}
+
+/*
+ * A namespace goes with its last member. It is returned then, for
+ * remove_unlinked_ns().
+ */
+static struct perf_persist_ns *remove_member(struct perf_member *member)
+{
+	struct perf_persist_ns *ns = member->ns;
+	bool last;
+
+	assert_registry();
+
+	set_state(member, PERF_MEMBER_NONE);
+	member->ns = NULL;
+	rb_erase(&member->node, &ns->members);
+
+	last = RB_EMPTY_ROOT(&ns->members);
+	if (last)
+		unlink_ns(ns);
+	else
+		ns_changed(ns);
+
+	put_ns(ns); /* Matches get_ns() in add_member(), not the last */
+	return last ? ns : NULL;
+}
+
+/*
+ * What hold_member() took, on its way to be given back without the lock.
+ */
+struct perf_member_hold {
+	struct perf_event	*event;
+	struct perf_buffer	*rb;
+};
+
+/*
+ * Make the namespace an opener of @member, and its buffer safe from munmap().
+ * unhold_member() and release_hold() undo it, also after an error.
+ */
+static int hold_member(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+	struct perf_buffer *rb;
+	int ret = 0;
+
+	assert_registry();
+
+	if (!member->held) {
+		/* Its last file is being closed and waits for our lock. */
+		if (!refcount_inc_not_zero(&member->openers))
+			return 0;
+		member->held = true;
+	}
+
+	mutex_lock(&event->mmap_mutex);
+	rb = event->rb;
+	if (rb && !!rb->overwrite != is_write_backward(event)) {
+		/* Can't be read while it is live, or is never emptied. */
+		ret = -EINVAL;
+		goto unlock;
+	}
+
+	/* No mapping: it was redirected, the buffer is another member's. */
+	if (rb && !member->rb && atomic_read(&event->mmap_count) &&
+	    atomic_inc_not_zero(&rb->mmap_count)) {
+		atomic_inc(&event->mmap_count);
+		refcount_inc(&rb->refcount);
+		member->rb = rb;
+	}
+	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
+unlock:
+	mutex_unlock(&event->mmap_mutex);
+	return ret;
+}
+
+/* The buffer that a member writes to has to be one that is held. */
+static int check_output(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+	int ret = 0;
+
+	assert_registry();
+	mutex_lock(&event->mmap_mutex);
+	if (event->rb && !buffer_owner(member->ns, event->rb))
+		ret = -EINVAL;
+	mutex_unlock(&event->mmap_mutex);
+
+	return ret;
+}
+
+static struct perf_member_hold unhold_member(struct perf_member *member)
+{
+	struct perf_member_hold hold = { };
+
+	assert_registry();
+	if (member->held) {
+		hold.event = member->event;
+		hold.rb = member->rb;
+		member->rb = NULL;
+		member->held = false;
+	}
+	return hold;
+}
+
+static void release_hold(struct perf_member_hold hold)
+{
+	if (!hold.event)
+		return;
+
+	if (hold.rb) {
+		perf_mmap_put(hold.event, hold.rb);
+		ring_buffer_put(hold.rb); /* could be last */
+	}
+	if (perf_persistent_last_opener(hold.event))
+		perf_event_release_kernel(hold.event);
+}
+
+/**
+ * perf_persistent_last_opener - somebody who had an event open is done with it
+ * @event:	the event
+ *
+ * Openers are its files, and the namespace that holds it. Takes
+ * perf_persist_lock, and may take cpu_hotplug_lock after that.
+ *
+ * Return: true when the caller was the last opener, and has to release @event;
+ * otherwise it must not touch @event again.
+ */
+bool perf_persistent_last_opener(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+	struct perf_persist_ns *gone = NULL;
+
+	/* An event of a task, which has one file only. */
+	if (!member)
+		return true;
+
+	if (!refcount_dec_and_test(&member->openers))
+		return false;
+
+	mutex_lock(&perf_persist_lock);
+	if (member->state == PERF_MEMBER_JOINED)
+		gone = remove_member(member);
+	mutex_unlock(&perf_persist_lock);
+
+	if (gone)
+		remove_unlinked_ns(gone);
+	return true;
+}
+
+/*
+ * Publish, create, join, claim, delete
+ */
+
+/*
+ * All members or none. After an error the caller calls release_unpublished()
+ * when it has dropped the lock.
+ */
+static int publish_ns(struct perf_persist_ns *ns, const char *name)
+{
+	struct perf_member *member, *next;
+	int ret;
+
+	assert_registry();
+
+	if (find_name(name))
+		return -EEXIST;
+
+	for (member = first_member(ns); member; member = next) {
+		next = following_member(member);
+
+		ret = hold_member(member);
+		if (ret)
+			goto err_members;
+		/* Never the last: the caller has one open. */
+		if (!member->held)
+			remove_member(member);
+	}
+
+	for_each_ns_member(member, ns) {
+		ret = check_output(member);
+		if (ret)
+			goto err_members;
+	}
+
+	strscpy_pad(ns->name, name);
+	ret = add_ns_file(ns);
+	if (ret)
+		goto err_name;
+
+	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
+	ns->published = true;
+	for_each_ns_member(member, ns)
+		perf_remove_from_owner(member->event);
+	ns_changed(ns);
+	return 0;
+
+err_name:
+	ns->name[0] = '\0';
+err_members:
+	for_each_ns_member(member, ns)
+		set_state(member, PERF_MEMBER_JOINED);
+	return ret;
+}
+
+/*
+ * Let go of the members that a failed publish_ns() held. When another thread
+ * publishes @ns meanwhile, it takes over what is still held.
+ */
+static void release_unpublished(struct perf_persist_ns *ns)
+{
+	struct perf_member_hold hold;
+	struct perf_member *member;
+	u64 event_id = 0;
+
+	do {
+		hold = (struct perf_member_hold){ };
+
+		mutex_lock(&perf_persist_lock);
+		member = ns->published ? NULL : next_member(ns, event_id);
+		if (member) {
+			event_id = member->event->id;
+			hold = unhold_member(member);
+		}
+		mutex_unlock(&perf_persist_lock);
+
+		release_hold(hold);
+	} while (member);
+}
+
+static int create_ns(struct perf_member *member)
+{
+	struct perf_persist_ns *ns;
+	int ret;
+
+	assert_registry();
+
+	ns = alloc_ns();
+	if (!ns)
+		return -ENOMEM;
+
+	ret = add_member(ns, member);
+	if (ret) {
+		put_ns(ns);
+		return ret;
+	}
+
+	ns->id = ++perf_persist_last_id;
+	rb_add(&ns->id_node, &perf_persist_ids, ns_id_less);
+
+	return member->name[0] ? publish_ns(ns, member->name) : 0;
+}
+
+static int join_ns(struct perf_member *member, u64 id)
+{
+	struct perf_persist_ns *ns = find_ns(id);
+	int ret;
+
+	assert_registry();
+
+	if (!ns || (!ns->published && !is_creator(ns)))
+		return -ENOENT;
+
+	if (member->name[0] && strcmp(member->name, ns->name))
+		return -EINVAL;
+
+	ret = add_member(ns, member);
+	if (ret || !ns->published)
+		return ret;
+
+	ret = hold_member(member);
+	if (!ret)
+		ret = check_output(member);
+	if (!ret)
+		perf_remove_from_owner(member->event);
+	return ret;
+}
+
+/*
+ * PERF_EVENT_IOC_SET_PERSIST with an address.
+ */
+static long persist_event(struct perf_event *event, u64 __user *uid)
+{
+	struct perf_member *member = event->member;
+	struct perf_persist_ns *gone = NULL;
+	struct perf_member_hold hold = { };
+	u64 id;
+	int ret;
+
+	/* Find out whether the answer can be given before there is one. */
+	if (get_user(id, uid) || put_user(id, uid))
+		return -EFAULT;
+
+	mutex_lock(&perf_persist_lock);
+	if (member->state != PERF_MEMBER_NONE) {
+		ret = member->state == PERF_MEMBER_DELETED ? -ENODEV : -EBUSY;
+		goto unlock;
+	}
+
+	if (id == PERF_PERSIST_NEW)
+		ret = create_ns(member);
+	else
+		ret = join_ns(member, id);
+
+	if (!ret) {
+		id = member->ns->id;
+		member->name[0] = '\0';
+	} else if (member->ns) {
+		hold = unhold_member(member);
+		gone = remove_member(member);
+	}
+unlock:
+	mutex_unlock(&perf_persist_lock);
+
+	release_hold(hold);
+	if (gone)
+		remove_unlinked_ns(gone);
+
+	if (!ret && put_user(id, uid))
+		return -EFAULT;
+	return ret;
+}
+
+/*
+ * PERF_EVENT_IOC_SET_PERSIST with NULL: the event leaves its namespace.
+ */
+static long claim_event(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+	struct perf_persist_ns *gone = NULL;
+	struct perf_member_hold hold = { };
+	long ret = 0;
+
+	mutex_lock(&perf_persist_lock);
+	if (member->state == PERF_MEMBER_NONE) {
+		ret = -ENOENT;
+	} else if (member->state == PERF_MEMBER_DELETED) {
+		ret = -ENODEV;
+	} else if (buffer_shared(member)) {
+		ret = -EBUSY;
+	} else {
+		hold = unhold_member(member);
+		gone = remove_member(member);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	release_hold(hold);
+	if (gone)
+		remove_unlinked_ns(gone);
+	return ret;
+}
+
+/*
+ * The LSM is asked for each event that is going to be changed.
+ */
+static int may_write_members(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	int ret;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		ret = security_perf_event_write(member->event);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * The name goes and the events stop at once, whoever has them open. The caller
+ * holds a reference on @ns.
+ */
+static long delete_ns(struct perf_persist_ns *ns)
+{
+	struct perf_member *member, *next;
+	struct perf_member_hold hold;
+	long ret = -ENODEV;
+
+	mutex_lock(&perf_persist_lock);
+	if (!ns->unlinked)
+		ret = may_write_members(ns);
+	if (!ret) {
+		for_each_ns_member(member, ns)
+			set_state(member, PERF_MEMBER_DELETED);
+		unlink_ns(ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	/*
+	 * Its members are ours alone now: they can't leave a namespace that is
+	 * deleted, and stay as long as it holds them.
+	 */
+	for_each_ns_member(member, ns)
+		perf_event_retire(member->event);
+
+	remove_unlinked_ns(ns);
+
+	for (member = first_member(ns); member; member = next) {
+		next = following_member(member);
+
+		mutex_lock(&perf_persist_lock);
+		rb_erase(&member->node, &ns->members);
+		hold = unhold_member(member);
+		mutex_unlock(&perf_persist_lock);
+
+		release_hold(hold);
+	}
+	return 0;
+}
+
+static long enable_ns(struct perf_persist_ns *ns, bool enable)
+{
+	struct perf_member *member;
+	long ret = -ENODEV;
+
+	mutex_lock(&perf_persist_lock);
+	if (!ns->unlinked)
+		ret = may_write_members(ns);
+	if (!ret) {
+		for_each_ns_member(member, ns) {
+			if (enable)
+				perf_event_enable(member->event);
+			else
+				perf_event_disable(member->event);
+		}
+		ns_changed(ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	return ret;
+}
+
+/*
+ * Names and labels
+ */
+
+/* "namespace", "namespace/label" or "/label", split at the first slash */
+struct perf_persist_string {
+	char	buf[PERF_PERSIST_USER_NAME_MAX + 1 + PERF_PERSIST_NAME_SIZE];
+	char	*name;	/* NULL: none given */
+	char	*label;	/* NULL: none given */
+};
+
+/*
+ * perf looks names up in lower case, and a dot is for names that the kernel
+ * derives.
+ */
+static bool valid_name(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+
+	return (*name == '_' || (*name >= 'a' && *name <= 'z')) &&
+	       !name[len] && len <= PERF_PERSIST_USER_NAME_MAX;
+}
+
+/* Anything that prints, in whatever encoding: nothing that moves a cursor. */
+static bool valid_label(const char *label)
+{
+	const char *c;
+
+	for (c = label; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			return false;
+	}
+	return c != label && c - label < PERF_PERSIST_NAME_SIZE;
+}
+
+static int get_string(struct perf_persist_string *str, const char __user *ustr)
+{
+	long len;
+
+	len = strncpy_from_user(str->buf, ustr, sizeof(str->buf));
+	if (len < 0)
+		return len;
+	if (len == sizeof(str->buf))
+		return -EINVAL;
+
+	str->name = str->buf;
+	str->label = strchr(str->buf, '/');
+	if (str->label) {
+		if (str->label == str->buf)
+			str->name = NULL;
+		*str->label++ = '\0';
+	}
+
+	if ((str->name && !valid_name(str->name)) || (str->label && !valid_label(str->label)))
+		return -EINVAL;
+	return 0;
+}
+
+static long name_event(struct perf_event *event, const char __user *ustr)
+{
+	struct perf_member *member = event->member;
+	struct perf_persist_ns *failed = NULL;
+	struct perf_persist_string str;
+	long ret;
+
+	ret = get_string(&str, ustr);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	switch (member->state) {
+	case PERF_MEMBER_NONE:
+		if (str.name)
+			strscpy_pad(member->name, str.name);
+		break;
+	case PERF_MEMBER_JOINED:
+		if (!str.name)
+			break;
+		if (!is_creator(member->ns)) {
+			ret = -EPERM;
+			break;
+		}
+		ret = publish_ns(member->ns, str.name);
+		if (ret)
+			failed = get_ns(member->ns);
+		break;
+	case PERF_MEMBER_PUBLISHED:
+		if (str.name)
+			ret = -EBUSY;
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
+	}
+	if (!ret && str.label) {
+		strscpy_pad(member->label, str.label);
+		if (member->ns)
+			ns_changed(member->ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	if (failed) {
+		release_unpublished(failed);
+		put_ns(failed);
+	}
+	return ret;
+}
+
+static long set_flags(struct perf_event *event, const u64 __user *uflags)
+{
+	struct perf_member *member = event->member;
+	long ret = 0;
+	u64 flags;
+	bool all_cpus;
+
+	if (get_user(flags, uflags))
+		return -EFAULT;
+	if (flags & ~(u64)PERF_PERSIST_ALL_CPUS)
+		return -EINVAL;
+	all_cpus = flags & PERF_PERSIST_ALL_CPUS;
+
+	mutex_lock(&perf_persist_lock);
+	switch (member->state) {
+	case PERF_MEMBER_NONE:
+		member->all_cpus = all_cpus;
+		break;
+	case PERF_MEMBER_JOINED:
+		if (is_creator(member->ns))
+			member->ns->all_cpus = all_cpus;
+		else
+			ret = -EPERM;
+		break;
+	case PERF_MEMBER_PUBLISHED:
+		ret = -EBUSY;
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	return ret;
+}
+
+/*
+ * Rights
+ */
+
+#ifdef CONFIG_EVENT_TRACING
+static struct trace_event_call *member_tp(struct perf_member *member)
+{
+	return member->event->tp_event;
+}
+
+static int may_open_tp(struct perf_member *member)
+{
+	struct trace_event_call *tp = member_tp(member);
+
+	/* As perf_kprobe_event_init() and perf_uprobe_event_init() */
+	if (member->attr.type != PERF_TYPE_TRACEPOINT) {
+		if (tp->flags & TRACE_EVENT_FL_UPROBE ? !capable(CAP_SYS_ADMIN) :
+							!perfmon_capable())
+			return -EACCES;
+	}
+	return perf_trace_event_perm(tp, member->event);
+}
+#else
+static struct trace_event_call *member_tp(struct perf_member *member) { return NULL; }
+static int may_open_tp(struct perf_member *member) { return 0; }
+#endif
+
+static bool is_kernel_breakpoint(struct perf_event *event)
+{
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+	return arch_check_bp_in_kernelspace(counter_arch_bp(event));
+#else
+	return false;
+#endif
+}
+
+/*
+ * What perf_event_open() and ->event_init() would ask of somebody who makes an
+ * event like @member for a CPU. They asked its creator, who may have been
+ * allowed more than who opens it now.
+ */
+static int may_open_member(struct perf_member *member)
+{
+	const struct perf_event_attr *attr = &member->attr;
+	struct perf_event *event = member->event;
+	u64 type = attr->sample_type;
+	int ret;
+
+	ret = perf_allow_cpu();
+	if (ret)
+		return ret;
+
+	if (!attr->exclude_kernel || attr->text_poke || (type & PERF_SAMPLE_PHYS_ADDR) ||
+	    ((type & PERF_SAMPLE_CALLCHAIN) && !attr->exclude_callchain_kernel) ||
+	    ((type & PERF_SAMPLE_BRANCH_STACK) &&
+	     (attr->branch_sample_type & PERF_SAMPLE_BRANCH_PERM_PLM))) {
+		ret = perf_allow_kernel();
+		if (ret)
+			return ret;
+	}
+
+	if (attr->namespaces && !perfmon_capable())
+		return -EACCES;
+
+	if (type & PERF_SAMPLE_REGS_INTR) {
+		ret = security_locked_down(LOCKDOWN_PERF);
+		if (ret)
+			return ret;
+	}
+
+	if (member_tp(member)) {
+		ret = may_open_tp(member);
+		if (ret)
+			return ret;
+	} else {
+		switch (attr->type) {
+		case PERF_TYPE_HARDWARE:
+		case PERF_TYPE_HW_CACHE:
+		case PERF_TYPE_RAW:
+		case PERF_TYPE_SOFTWARE:
+			break;
+		case PERF_TYPE_BREAKPOINT:
+			if (is_kernel_breakpoint(event) && !capable(CAP_SYS_ADMIN))
+				return -EPERM;
+			break;
+		default:
+			/* Nobody knows what the driver would have asked for. */
+			if (event->pmu->task_ctx_nr != perf_hw_context && !perfmon_capable())
+				return -EACCES;
+			break;
+		}
+	}
+
+	return security_perf_event_read(event);
+}
+
+/* The same for those who do not come through perf_event_open(). */
+static int may_see_member(struct perf_member *member)
+{
+	int ret;
+
+	if (perf_paranoid_any() && !capable(CAP_SYS_ADMIN))
+		return -EACCES;
+
+	ret = security_perf_event_open(PERF_SECURITY_OPEN);
+	if (ret)
+		return ret;
+
+	return may_open_member(member);
+}
+
+/*
+ * PERF_EVENT_IOC_GET_PERSIST
+ */
+
+static void fill_info(struct perf_event_persist *info, struct perf_member *member)
+{
+	struct perf_persist_ns *ns = member->ns;
+	struct perf_event *event = member->event;
+	struct perf_member *owner;
+	struct perf_buffer *rb;
+
+	assert_registry();
+
+	info->flags = 0;
+	info->output_id = 0;
+	info->buffer_size = 0;
+	rb = ring_buffer_get(event);
+	if (rb) {
+		owner = buffer_owner(ns, rb);
+		if (owner)
+			info->output_id = owner->event->id;
+		info->buffer_size = perf_data_size(rb);
+		if (rb->overwrite)
+			info->flags |= PERF_PERSIST_OVERWRITE;
+		ring_buffer_put(rb);
+	}
+	if (!cpu_online(event->cpu))
+		info->flags |= PERF_PERSIST_OFFLINE;
+	if (READ_ONCE(event->state) <= PERF_EVENT_STATE_OFF)
+		info->flags |= PERF_PERSIST_DISABLED;
+	if (ns->all_cpus)
+		info->flags |= PERF_PERSIST_ALL_CPUS;
+
+	info->ns_id = ns->id;
+	info->event_id = event->id;
+	info->head = 0;
+	info->lost = atomic64_read(&event->lost_samples);
+	info->created_ns = ns->created_ns;
+	info->cgroup_id = 0;
+#ifdef CONFIG_CGROUP_PERF
+	if (event->cgrp)
+		info->cgroup_id = cgroup_id(event->cgrp->css.cgroup);
+#endif
+	info->cpu = event->cpu;
+	info->owner_uid = from_kuid_munged(current_user_ns(), ns->owner);
+	memcpy(info->owner_comm, ns->owner_comm, sizeof(info->owner_comm));
+	memcpy(info->name, ns->name, sizeof(info->name));
+	memcpy(info->label, member->label, sizeof(info->label));
+}
+
+static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+
+	*attr = member->attr;
+
+	/* PERF_EVENT_IOC_PERIOD may have changed it. */
+	if (attr->freq == event->attr.freq)
+		attr->sample_period = event->attr.sample_period;
+
+	/* The kprobe and uprobe PMUs take a pointer to a string of the creator's. */
+	if (member_tp(member) && attr->type != PERF_TYPE_TRACEPOINT)
+		attr->kprobe_func = 0;
+
+	/* perf_copy_attr() fills in sample_max_stack, whatever size was passed. */
+	attr->size = clamp_t(u32, attr->size, PERF_ATTR_SIZE_VER5, sizeof(*attr));
+}
+
+static int get_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo)
+{
+	u32 size;
+	int ret;
+
+	if (get_user(size, &uinfo->size))
+		return -EFAULT;
+	if (size < PERF_EVENT_PERSIST_SIZE_VER0)
+		return -EINVAL;
+
+	ret = size > PAGE_SIZE ? -E2BIG : copy_struct_from_user(info, sizeof(*info), uinfo, size);
+	if (ret == -E2BIG && put_user(sizeof(*info), &uinfo->size))
+		return -EFAULT;
+	if (ret)
+		return ret;
+
+	info->size = size;
+	return info->__reserved ? -EINVAL : 0;
+}
+
+static int put_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo,
+		    const struct perf_event_attr *attr)
+{
+	u32 room = info->attr_size, size = info->size;
+
+	info->attr_size = 0;
+	if (info->attr && attr) {
+		if (room < attr->size) {
+			if (put_user(attr->size, &uinfo->attr_size))
+				return -EFAULT;
+			return -E2BIG;
+		}
+		if (copy_to_user(u64_to_user_ptr(info->attr), attr, attr->size))
+			return -EFAULT;
+		info->attr_size = attr->size;
+	}
+
+	info->size = min_t(u32, size, sizeof(*info));
+	if (copy_to_user(uinfo, info, info->size) ||
+	    (size > sizeof(*info) &&
+	     clear_user((void __user *)uinfo + sizeof(*info), size - sizeof(*info))))
+		return -EFAULT;
+	return 0;
+}
+
+struct perf_head_read {
+	struct perf_buffer	*rb;
+	unsigned long		head;
+};
+
+static void read_head(void *arg)
+{
+	struct perf_head_read *read = arg;
+
+	read->head = local_read(&read->rb->head);
+}
+
+/*
+ * Up to where writers have reserved space. They do that on the CPU of @event
+ * with interrupts on, before they publish anything in data_head, so it is read
+ * there: what an interrupt in between has overwritten is then known.
+ */
+static u64 reserved_head(struct perf_event *event)
+{
+	struct perf_head_read read = { .rb = ring_buffer_get(event) };
+
+	if (!read.rb)
+		return 0;
+
+	/* Nobody writes on a CPU that is offline. */
+	if (smp_call_function_single(event->cpu, read_head, &read, 1))
+		read_head(&read);
+
+	ring_buffer_put(read.rb);
+	return read.head;
+}
+
+static long get_event_info(struct perf_event *event, struct perf_event_persist __user *uinfo)
+{
+	struct perf_member *member = event->member;
+	struct perf_event_persist info;
+	struct perf_event_attr attr;
+	int ret;
+
+	ret = get_info(&info, uinfo);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	if (member && member->ns) {
+		fill_info(&info, member);
+		fill_attr(&attr, member);
+	} else {
+		ret = -ENOENT;
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	info.head = reserved_head(event);
+	return put_info(&info, uinfo, &attr);
+}
+
+/*
+ * The namespace file
+ */
+
+/**
+ * struct perf_persist_file - an open namespace
+ * @ns:		NULL until the file is bound to one, then it stays
+ * @seen:	generation of @ns when the last listing through this file began
+ *
+ * Protected by perf_persist_lock; @ns can be read without once it is set.
+ */
+struct perf_persist_file {
+	struct perf_persist_ns	*ns;
+	u64			seen;
+};
+
+/* Once it is set it stays, so that a file can be used without the lock. */
+static struct perf_persist_ns *bound_ns(struct perf_persist_file *pf)
+{
+	/* Pairs with smp_store_release() in bind_file(). */
+	return smp_load_acquire(&pf->ns);
+}
+
+static int bind_file(struct perf_persist_file *pf, struct perf_persist_ns *ns)
+{
+	int ret;
+
+	assert_registry();
+	if (!ns || !ns->published || ns->unlinked)
+		return -ENOENT;
+
+	ret = may_see_member(first_member(ns));
+	if (ret)
+		return ret;
+
+	/* Pairs with smp_load_acquire() in bound_ns(). */
+	smp_store_release(&pf->ns, get_ns(ns));
+	return 0;
+}
+
+static long name_file(struct perf_persist_file *pf, const char __user *ustr)
+{
+	struct perf_persist_string str;
+	long ret;
+
+	ret = get_string(&str, ustr);
+	if (ret)
+		return ret;
+	if (!str.name || str.label)
+		return -EINVAL;
+
+	mutex_lock(&perf_persist_lock);
+	ret = pf->ns ? -EBUSY : bind_file(pf, find_name(str.name));
+	mutex_unlock(&perf_persist_lock);
+	return ret;
+}
+
+static long get_next_info(struct perf_persist_file *pf, struct perf_event_persist __user *uinfo)
+{
+	struct perf_event_persist info;
+	struct perf_event_attr attr;
+	struct perf_member *member;
+	bool withheld = false;
+	int ret;
+
+	ret = get_info(&info, uinfo);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	if (pf->ns->unlinked) {
+		ret = -ENODEV;
+		goto unlock;
+	}
+	if (!info.event_id)
+		pf->seen = pf->ns->generation;
+
+	member = next_member(pf->ns, info.event_id);
+	if (!member) {
+		ret = -ENOENT;
+		goto unlock;
+	}
+
+	fill_info(&info, member);
+	fill_attr(&attr, member);
+	withheld = may_see_member(member);
+	if (withheld) {
+		info.flags |= PERF_PERSIST_ATTR_WITHHELD;
+		memset(info.label, 0, sizeof(info.label));
+	}
+unlock:
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	return put_info(&info, uinfo, withheld ? NULL : &attr);
+}
+
+/**
+ * perf_persist_file_ioctl - the ioctls of a namespace
+ * @file:	file of the namespace
+ * @cmd:	ioctl number: SET_NAME binds an unbound file to the namespace of
+ *		that name, GET_PERSIST walks its members, ENABLE and DISABLE
+ *		are for all of them, SET_PERSIST with NULL deletes it
+ * @arg:	its argument
+ *
+ * Called without a lock. Takes perf_persist_lock.
+ *
+ * Return: 0, or
+ *  -ENOTTY	@cmd is none of them
+ *  -EFAULT	@arg is no address that can be read, or written
+ *  -EINVAL	the file is not bound to a namespace; SET_PERSIST with an
+ *		address; not a name; or see GET_PERSIST on an event
+ *  -EACCES	ENABLE, DISABLE or SET_PERSIST, and the file is for reading only;
+ *		SET_NAME, and the caller may not open the first member
+ *  -EBUSY	SET_NAME: the file is bound already
+ *  -ENOENT	SET_NAME: no such namespace; GET_PERSIST: no more members
+ *  -ENODEV	the namespace was deleted
+ *  -E2BIG	see GET_PERSIST on an event
+ */
+static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct perf_persist_file *pf = file->private_data;
+	struct perf_persist_ns *ns = bound_ns(pf);
+	void __user *argp = (void __user *)arg;
+	bool get = _IOC_TYPE(cmd) == _IOC_TYPE(PERF_EVENT_IOC_GET_PERSIST) &&
+		   _IOC_NR(cmd) == _IOC_NR(PERF_EVENT_IOC_GET_PERSIST);
+
+	if (cmd == PERF_EVENT_IOC_SET_NAME)
+		return name_file(pf, argp);
+
+	if (get)
+		return ns ? get_next_info(pf, argp) : -EINVAL;
+
+	switch (cmd) {
+	case PERF_EVENT_IOC_ENABLE:
+	case PERF_EVENT_IOC_DISABLE:
+	case PERF_EVENT_IOC_SET_PERSIST:
+		break;
+	default:
+		return -ENOTTY;
+	}
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	if (!ns)
+		return -EINVAL;
+
+	if (cmd == PERF_EVENT_IOC_SET_PERSIST)
+		return argp ? -EINVAL : delete_ns(ns);
+
+	return enable_ns(ns, cmd == PERF_EVENT_IOC_ENABLE);
+}
+
+#ifdef CONFIG_COMPAT
+static long perf_persist_file_compat_ioctl(struct file *file, unsigned int cmd,
+					   unsigned long arg)
+{
+	/* The one whose number has the size of a pointer in it */
+	if (cmd == _IOW('$', _IOC_NR(PERF_EVENT_IOC_SET_NAME), compat_uptr_t))
+		cmd = PERF_EVENT_IOC_SET_NAME;
+
+	return perf_persist_file_ioctl(file, cmd, (unsigned long)compat_ptr(arg));
+}
+#else
+# define perf_persist_file_compat_ioctl NULL
+#endif
+
+static __poll_t perf_persist_file_poll(struct file *file, poll_table *wait)
+{
+	struct perf_persist_file *pf = file->private_data;
+	struct perf_persist_ns *ns = bound_ns(pf);
+	__poll_t events = 0;
+
+	if (!ns)
+		return EPOLLERR;
+
+	poll_wait(file, &ns->waitq, wait);
+
+	mutex_lock(&perf_persist_lock);
+	if (pf->seen != ns->generation)
+		events |= EPOLLPRI;
+	if (ns->unlinked)
+		events |= EPOLLHUP;
+	mutex_unlock(&perf_persist_lock);
+
+	return events;
+}
+
+static int perf_persist_file_release(struct inode *inode, struct file *file)
+{
+	struct perf_persist_file *pf = file->private_data;
+
+	if (pf->ns)
+		put_ns(pf->ns); /* Matches get_ns() in bind_file() */
+	kfree(pf);
+	return 0;
+}
+
+static const struct file_operations perf_persist_fops = {
+	.release	= perf_persist_file_release,
+	.poll		= perf_persist_file_poll,
+	.unlocked_ioctl	= perf_persist_file_ioctl,
+	.compat_ioctl	= perf_persist_file_compat_ioctl,
+};
+
+static struct file *open_ns(u64 id, int f_flags)
+{
+	struct perf_persist_file *pf;
+	struct file *file;
+	int ret = 0;
+
+	pf = kzalloc(sizeof(*pf), GFP_KERNEL_ACCOUNT);
+	if (!pf)
+		return ERR_PTR(-ENOMEM);
+
+	if (id != ~0ULL) {
+		mutex_lock(&perf_persist_lock);
+		ret = bind_file(pf, find_ns(id));
+		mutex_unlock(&perf_persist_lock);
+		if (ret)
+			goto err_free;
+	}
+
+	file = anon_inode_getfile("[perf_persistent]", &perf_persist_fops, pf, f_flags);
+	if (!IS_ERR(file))
+		return file;
+
+	ret = PTR_ERR(file);
+	if (pf->ns)
+		put_ns(pf->ns);
+err_free:
+	kfree(pf);
+	return ERR_PTR(ret);
+}
+
+static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
+{
+	struct perf_member *member = NULL;
+	struct perf_persist_ns *ns;
+	struct file *file;
+	int ret = 0;
+
+	mutex_lock(&perf_persist_lock);
+	ns = find_published_ns(id);
+	if (ns)
+		member = event_id ? find_member(ns, event_id) : find_member_on(ns, cpu);
+	if (!member)
+		ret = -ENOENT;
+	else if (cpu != -1 && cpu != member->event->cpu)
+		ret = -EINVAL;
+	else
+		refcount_inc(&member->openers); /* at least one: it is held */
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ERR_PTR(ret);
+
+	ret = may_open_member(member);
+	file = ret ? ERR_PTR(ret) : perf_event_file(member->event, f_flags);
+	/* The opener is the file's from here on, if there is one. */
+	if (IS_ERR(file) && perf_persistent_last_opener(member->event))
+		perf_event_release_kernel(member->event);
+	return file;
+}
+
+/**
+ * perf_persistent_open - perf_event_open() with PERF_TYPE_PERSISTENT
+ * @attr:	config: id of the namespace, or ~0; config1: id of the event, or 0;
+ *		config2: PERF_PERSIST_OPEN_WRITE, or 0; all else is zero
+ * @pid:	must be -1
+ * @cpu:	-1, or the CPU of the member
+ * @group_fd:	must be -1
+ * @flags:	0 or PERF_FLAG_FD_CLOEXEC
+ *
+ * With config1, opens that member; with a CPU alone, the first one on it; with
+ * neither, the namespace; and with config ~0 a file that SET_NAME binds to a
+ * namespace later. The descriptor is for reading only unless config2 says
+ * otherwise. The caller has passed the checks that perf_event_open() makes
+ * whatever is opened, and holds no lock. Takes perf_persist_lock.
+ *
+ * Return: a file descriptor, or
+ *  -EINVAL	an argument that is out of range, or that must be zero and is
+ *		not; @cpu is not the CPU of the member in config1
+ *  -ENOENT	no such namespace or member
+ *  -EACCES	write access without CAP_PERFMON, or the caller may not open an
+ *		event with this member's attr; also -EPERM, as for a new event
+ *  -EMFILE	too many files, and -ENFILE
+ *  -ENOMEM	out of memory
+ */
+int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+			 int group_fd, unsigned long flags)
+{
+	struct perf_event_attr known = {
+		.type			= PERF_TYPE_PERSISTENT,
+		.size			= attr->size,
+		.config			= attr->config,
+		.config1		= attr->config1,
+		.config2		= attr->config2,
+		.sample_max_stack	= attr->sample_max_stack,
+	};
+	int f_flags = O_RDONLY;
+	bool is_ns = !attr->config1 && cpu == -1;
+	struct file *file;
+	int fd;
+
+	if (memcmp(attr, &known, sizeof(known)))
+		return -EINVAL;
+	if (pid != -1 || group_fd != -1 || (flags & ~PERF_FLAG_FD_CLOEXEC))
+		return -EINVAL;
+	if (cpu < -1 || cpu >= (int)nr_cpu_ids)
+		return -EINVAL;
+	if (!attr->config || (attr->config2 & ~PERF_PERSIST_OPEN_WRITE))
+		return -EINVAL;
+	if (attr->config == ~0ULL && !is_ns)
+		return -EINVAL;
+
+	if (attr->config2 & PERF_PERSIST_OPEN_WRITE) {
+		if (!perfmon_capable())
+			return -EACCES;
+		f_flags = O_RDWR;
+	}
+	if (flags & PERF_FLAG_FD_CLOEXEC)
+		f_flags |= O_CLOEXEC;
+
+	fd = get_unused_fd_flags(f_flags);
+	if (fd < 0)
+		return fd;
+
+	file = is_ns ? open_ns(attr->config, f_flags) :
+		       open_member(attr->config, attr->config1, cpu, f_flags);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+
+	fd_install(fd, file);
+	return fd;
+}
+
+/**
+ * perf_persistent_ioctl - the ioctls of persistent events on an event
+ * @file:	file of the event
+ * @cmd:	ioctl number
+ * @arg:	its argument
+ *
+ * Called without a lock, in particular without that of a context. Takes
+ * perf_persist_lock.
+ *
+ * Return: 0, or
+ *  -ENOIOCTLCMD @cmd is none of them
+ *  -EACCES	the file is for reading only and @cmd is not GET_PERSIST, or the
+ *		caller lacks CAP_PERFMON
+ *  -EFAULT	@arg is no address that can be read, or written
+ *  -EOPNOTSUPP	events of a task, of a group, with an AUX area or sigtrap
+ *  -ENODEV	the namespace was deleted
+ *  -ENOMEM	out of memory
+ *
+ * SET_NAME:
+ *  -EINVAL	not a name, or not a label; or see SET_PERSIST on buffers
+ *  -EEXIST	a namespace of that name exists
+ *  -EBUSY	the namespace has a name
+ *  -EPERM	another process made the namespace
+ *
+ * SET_PERSIST with an address:
+ *  -ENOENT	no such namespace, or it has no name and another process made it
+ *  -EEXIST	the name remembered from SET_NAME is taken
+ *  -EBUSY	the event is in a namespace
+ *  -EINVAL	the name remembered from SET_NAME is not the namespace's; or a
+ *		buffer is neither backward and mapped for reading nor forward
+ *		and mapped for writing; or it belongs to an event that is not in
+ *		the namespace
+ *
+ * SET_PERSIST with NULL:
+ *  -ENOENT	the event is in no namespace
+ *  -EBUSY	other members write to its buffer
+ *
+ * PERSIST_FLAGS:
+ *  -EINVAL	a flag that does not exist or can't be set
+ *  -EBUSY	the namespace has a name
+ *  -EPERM	another process made the namespace
+ *
+ * GET_PERSIST:
+ *  -ENOENT	the event is in no namespace
+ *  -EINVAL	size is too small, or a reserved field is not zero
+ *  -E2BIG	size is too large, which now holds what the kernel knows; or
+ *		attr_size is too small, which now holds what it takes
+ */
+long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct perf_event *event = file->private_data;
+	void __user *argp = (void __user *)arg;
+	int ret;
+
+	if (_IOC_TYPE(cmd) == _IOC_TYPE(PERF_EVENT_IOC_GET_PERSIST) &&
+	    _IOC_NR(cmd) == _IOC_NR(PERF_EVENT_IOC_GET_PERSIST)) {
+		ret = security_perf_event_read(event);
+		return ret ? ret : get_event_info(event, argp);
+	}
+
+	switch (cmd) {
+	case PERF_EVENT_IOC_SET_NAME:
+	case PERF_EVENT_IOC_SET_PERSIST:
+	case PERF_EVENT_IOC_PERSIST_FLAGS:
+		break;
+	default:
+		return -ENOIOCTLCMD;
+	}
+
+	if (!(file->f_mode & FMODE_WRITE) || !perfmon_capable())
+		return -EACCES;
+
+	ret = security_perf_event_write(event);
+	if (ret)
+		return ret;
+
+	if (!event->member)
+		return -EOPNOTSUPP;
+
+	switch (cmd) {
+	case PERF_EVENT_IOC_SET_NAME:
+		return name_event(event, argp);
+	case PERF_EVENT_IOC_PERSIST_FLAGS:
+		return set_flags(event, argp);
+	default:
+		return argp ? persist_event(event, argp) : claim_event(event);
+	}
+}
+
+/*
+ * Hooks of core.c
+ */
+
+/**
+ * perf_is_member - is an event in a namespace, or was it until that was deleted
+ * @event:	the event
+ *
+ * Stable under event->mmap_mutex; under event->ctx->mutex, false stays false.
+ *
+ * Return: true if so.
+ */
+bool perf_is_member(struct perf_event *event)
+{
+	return event->member && READ_ONCE(event->member->state) != PERF_MEMBER_NONE;
+}
+
+/**
+ * perf_persistent_changed - an event was changed in a way that a listing shows
+ * @event:	the event
+ *
+ * Tells those who poll its namespace. Takes perf_persist_lock.
+ */
+void perf_persistent_changed(struct perf_event *event)
+{
+	if (!perf_is_member(event))
+		return;
+
+	mutex_lock(&perf_persist_lock);
+	if (event->member->ns)
+		ns_changed(event->member->ns);
+	mutex_unlock(&perf_persist_lock);
+}
+
+/**
+ * perf_persistent_may_redirect - may the output of an event be changed
+ * @event:	the event, whose mmap_mutex is held
+ *
+ * Return: 0, -EBUSY for a published member, whose buffer outlives any user of
+ * it, or -ENODEV for a deleted one.
+ */
+int perf_persistent_may_redirect(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	lockdep_assert_held(&event->mmap_mutex);
+	if (!member)
+		return 0;
+
+	switch (member->state) {
+	case PERF_MEMBER_PUBLISHED:
+		return -EBUSY;
+	case PERF_MEMBER_DELETED:
+		return -ENODEV;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * perf_persistent_may_mmap - may the buffer of an event be mapped
+ * @event:	the event, whose mmap_mutex is held
+ * @vma:	the mapping that is being made; loses VM_MAYWRITE where writing
+ *		is for the one consumer of a queue
+ *
+ * Return: 0, or
+ *  -ENODEV	the event was deleted
+ *  -EBUSY	the buffer is another member's, or there is none; or it has a
+ *		consumer that may write to it
+ *  -EACCES	the buffer of a recorder can't be written to
+ */
+int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma)
+{
+	struct perf_member *member = event->member;
+
+	lockdep_assert_held(&event->mmap_mutex);
+	if (!member)
+		return 0;
+
+	switch (member->state) {
+	case PERF_MEMBER_DELETED:
+		return -ENODEV;
+	case PERF_MEMBER_PUBLISHED:
+		if (!member->rb)
+			return -EBUSY;
+		if (!(vma->vm_flags & VM_WRITE)) {
+			vm_flags_clear(vma, VM_MAYWRITE);
+			return 0;
+		}
+		if (member->rb->overwrite)
+			return -EACCES;
+		return atomic_read(&member->nr_writable) ? -EBUSY : 0;
+	default:
+		/* A reader of what was claimed does not get to make a buffer. */
+		return event->rb || (vma->vm_file->f_mode & FMODE_WRITE) ? 0 : -EBUSY;
+	}
+}
+
+/**
+ * perf_persistent_mapped - a buffer was mapped through an event
+ * @event:	the event
+ * @vma:	the mapping, whose mmap_lock is held for writing
+ */
+void perf_persistent_mapped(struct perf_event *event, struct vm_area_struct *vma)
+{
+	/* mprotect() can take VM_WRITE away and give it back, but not this. */
+	if (event->member && (vma->vm_flags & VM_MAYWRITE))
+		atomic_inc(&event->member->nr_writable);
+}
+
+/**
+ * perf_persistent_unmapped - undo perf_persistent_mapped()
+ * @event:	the event
+ * @vma:	the mapping that goes
+ */
+void perf_persistent_unmapped(struct perf_event *event, struct vm_area_struct *vma)
+{
+	if (event->member && (vma->vm_flags & VM_MAYWRITE))
+		atomic_dec(&event->member->nr_writable);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What core.c asks of persistent events, and what persistent.c asks of core.c.
+ */
+#ifndef _KERNEL_EVENTS_PERSISTENT_H
+#define _KERNEL_EVENTS_PERSISTENT_H
+
+#include <linux/errno.h>
+#include <linux/perf_event.h>
+
+struct file;
+struct perf_buffer;
+struct vm_area_struct;
+
+/* core.c, for persistent.c */
+struct perf_event_context *perf_event_ctx_lock(struct perf_event *event);
+void perf_event_ctx_unlock(struct perf_event *event, struct perf_event_context *ctx);
+void perf_remove_from_owner(struct perf_event *event);
+void perf_mmap_put(struct perf_event *event, struct perf_buffer *rb);
+void perf_event_retire(struct perf_event *event);
+struct file *perf_event_file(struct perf_event *event, int f_flags);
+
+#ifdef CONFIG_PERF_EVENTS_PERSISTENT
+
+int perf_persistent_event_init(struct perf_event *event, const struct perf_event_attr *attr);
+void perf_persistent_event_free(struct perf_event *event);
+bool perf_persistent_last_opener(struct perf_event *event);
+
+int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+			 int group_fd, unsigned long flags);
+long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+bool perf_is_member(struct perf_event *event);
+void perf_persistent_changed(struct perf_event *event);
+int perf_persistent_may_redirect(struct perf_event *event);
+int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma);
+void perf_persistent_mapped(struct perf_event *event, struct vm_area_struct *vma);
+void perf_persistent_unmapped(struct perf_event *event, struct vm_area_struct *vma);
+
+#else /* !CONFIG_PERF_EVENTS_PERSISTENT */
+
+static inline int perf_persistent_event_init(struct perf_event *event,
+					     const struct perf_event_attr *attr)
+{
+	return 0;
+}
+
+static inline void perf_persistent_event_free(struct perf_event *event) { }
+
+static inline bool perf_persistent_last_opener(struct perf_event *event)
+{
+	return true;
+}
+
+static inline int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+				       int group_fd, unsigned long flags)
+{
+	return -ENOENT;
+}
+
+static inline long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return -ENOIOCTLCMD;
+}
+
+static inline bool perf_is_member(struct perf_event *event)
+{
+	return false;
+}
+
+static inline void perf_persistent_changed(struct perf_event *event) { }
+
+static inline int perf_persistent_may_redirect(struct perf_event *event)
+{
+	return 0;
+}
+
+static inline int perf_persistent_may_mmap(struct perf_event *event,
+					   struct vm_area_struct *vma)
+{
+	return 0;
+}
+
+static inline void perf_persistent_mapped(struct perf_event *event,
+					  struct vm_area_struct *vma) { }
+static inline void perf_persistent_unmapped(struct perf_event *event,
+					    struct vm_area_struct *vma) { }
+
+#endif /* CONFIG_PERF_EVENTS_PERSISTENT */
+
+#endif /* _KERNEL_EVENTS_PERSISTENT_H */

@@ -1,0 +1,153 @@
+#!/bin/bash
+# The flight recorder at work: every step is a command as a user types it, and
+# every step checks what it shows.
+#
+# usage: demo.sh          boots a guest with four CPUs, then reads what it left
+#                         on this machine, with this machine's perf
+#        demo.sh guest    the part that runs in the guest
+
+set -eu
+
+top=$(realpath "$(dirname "$0")/..")
+bold=$'\e[1m' off=$'\e[0m'
+if [ ! -t 1 ] && [ -z "${DEMO_COLOR:-}" ]; then
+	bold='' off=''
+fi
+
+step()
+{
+	printf '\n%s# %s%s\n' "$bold" "$*" "$off"
+}
+
+fail()
+{
+	printf '\ndemo: %s\n' "$*" >&2
+	exit 1
+}
+
+# Show a command, run it, keep what it printed in $out.
+run()
+{
+	printf '%s$ %s%s\n' "$bold" "$*" "$off"
+	if ! out=$(eval "$*" 2>&1); then
+		printf '%s\n' "$out"
+		fail "this command failed"
+	fi
+	printf '%s\n' "${out:-(nothing)}"
+}
+
+shows()
+{
+	grep -qE -- "$1" <<<"$out" || fail "expected to see: $1"
+}
+
+# The workload: a real compile, many short-lived processes.
+compile()
+{
+	rm -rf "/tmp/$1"
+	mkdir -p "/tmp/$1"
+	make -s -C "$top/build/linux/tools/lib/subcmd" O="/tmp/$1" -j4 V=0
+}
+
+samples()
+{
+	perf script -i "$1" -F comm,event 2>/dev/null | wc -l
+}
+
+# What perf versions agree on: they print addresses and pad names differently.
+listing()
+{
+	"$1" script -f -i "$2" -F comm,pid,cpu,time,event 2>/dev/null | tr -s ' '
+}
+
+guest()
+{
+	local creator first second
+	export PATH=$top/build/perf:$PATH PAGER=cat
+	mkdir -p /tmp/demo && cd /tmp/demo
+
+	step 'A shell starts the recorder. "perf record -P" makes it and exits.'
+	printf '%s$ perf record -P flight -m 256 -e cpu-clock -F 199 -g -e sched:sched_process_exec -e syscalls:sys_enter_openat -a%s\n' "$bold" "$off"
+	bash -c 'perf record -P flight -m 256 -e cpu-clock -F 199 -g -e sched:sched_process_exec \
+			-e syscalls:sys_enter_openat -a >create.txt 2>&1
+		 echo $? >created; exec sleep 1000' &
+	creator=$!
+	until [ -s created ]; do sleep 0.1; done
+	out=$(cat create.txt)
+	printf '%s\n' "$out"
+	[ "$(cat created)" = 0 ] || fail "the recorder was not created"
+	shows flight
+
+	step 'Kill that shell, hard. Nothing holds the recorder open now.'
+	run "kill -9 $creator"
+	wait "$creator" 2>/dev/null || :
+	run "pgrep -x perf || echo 'no perf process'"
+	shows 'no perf process'
+
+	step 'It is in the list, and in sysfs like the events of any other PMU.'
+	run perf ctl -l
+	shows '^flight .*cpu-clock'
+	run 'cd /sys/bus/event_source/devices/persistent && grep . type events/*'
+	shows 'events/flight:config=0x'
+
+	step 'Real work, with nothing watching: a parallel compile.'
+	printf '%s$ make -C tools/lib/subcmd -j4%s\n' "$bold" "$off"
+	compile one
+	run 'ls -s /tmp/one/libsubcmd.a'
+	shows libsubcmd.a
+
+	step 'What did it do? Read the recorder, while the next compile is under way.'
+	compile two >/dev/null 2>&1 &
+	run perf record -o perf.data -e persistent/flight/ -a
+	run 'perf report -i perf.data --stdio --no-children -g none -s comm,dso 2>/dev/null | grep -E "^ +[0-9]" | head -n 12'
+	shows 'cc1'
+	run 'perf script -i perf.data -F comm,pid,cpu,time,event,trace 2>/dev/null | grep sched_process_exec | tail -n 4'
+	shows 'sched_process_exec'
+	run 'perf script -i perf.data --comm cc1 -F comm,pid,time,ip,sym,dso 2>/dev/null | awk -v RS= "/cc1\)/ { print; exit }"'
+	shows '/cc1\)'
+
+	step 'Nothing was taken out: a second reader gets the same and what has come since.'
+	run perf ctl -r flight -o second.data
+	wait $!
+	first=$(samples perf.data)
+	second=$(samples second.data)
+	out="$first samples in the first file, $second in the second"
+	echo "$out"
+	[ "$first" -gt 100 ] || fail 'expected more than 100 samples'
+	[ "$second" -gt 100 ] || fail 'expected more than 100 samples'
+
+	step 'Read it a last time and take it down: -k.'
+	run perf record -o last.data -e persistent/flight/ -a -k
+	[ "$(samples last.data)" -gt 100 ] || fail 'expected more than 100 samples'
+	run perf ctl -l
+	[ -z "$out" ] || fail 'expected an empty list'
+
+	cp perf.data /tmp/out/demo.data
+	listing perf perf.data >/tmp/out/demo.script
+}
+
+if [ "${1:-}" = guest ]; then
+	guest
+	exit 0
+fi
+
+[ -t 1 ] && export DEMO_COLOR=1
+rm -rf "$top/build/demo" "$top"/build/out/demo.*
+"$top/scripts/vm.sh" -s 4 -m 3072 -t 900 "$top/scripts/demo.sh" guest
+mkdir -p "$top/build/demo"
+mv "$top/build/out/demo.data" "$top/build/demo/perf.data"
+mv "$top/build/out/demo.script" "$top/build/demo/script.txt"
+cd "$top"
+
+step "On this machine, $(uname -r), with the perf that Debian ships: the file opens there, too."
+run /usr/bin/perf version
+run '/usr/bin/perf report -i build/demo/perf.data --stdio --no-children -g none -s comm 2>/dev/null | grep -E "^ +[0-9]" | head -n 8'
+shows cc1
+run '/usr/bin/perf script -f -i build/demo/perf.data -F comm,event 2>/dev/null | sort | uniq -c | sort -rn | head -n 8'
+shows 'cc1 .*cpu-clock'
+listing /usr/bin/perf build/demo/perf.data >build/demo/host.txt
+cmp build/demo/script.txt build/demo/host.txt ||
+	fail 'the two perfs do not see the same samples'
+echo "Both perfs see the same $(wc -l <build/demo/host.txt) samples, with the same names and times."
+
+printf '\ndemo: all steps showed what they should. The recording is in build/demo/perf.data\n'

@@ -1,0 +1,97 @@
+#!/bin/bash
+# Process 1 of the guest that vm.sh starts; not for running by hand.
+#
+# Its root is the host's, read-only. Mounts what a system needs, runs the
+# command that vm.sh left in the shared directory, leaves the exit status
+# there and ends the guest.
+
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+top=${0%/scripts/*}
+run=/run/vm
+
+mount -t proc proc /proc
+mount -a -T "$top/scripts/vm-fstab"
+mkdir -p /run/home /run/lock
+ln -sf /proc/self/fd /dev/fd
+ln -sf /proc/self/fd/0 /dev/stdin
+ln -sf /proc/self/fd/1 /dev/stdout
+ln -sf /proc/self/fd/2 /dev/stderr
+ln -sf pts/ptmx /dev/ptmx
+
+# The caller's directory and the repository may lie below one of them.
+mapfile -d '' -t dirs <$run/dirs
+for dir in "${dirs[@]}"; do
+	case $dir/ in
+	/tmp/*/ | /run/*/ | /var/tmp/*/ | /dev/*/)
+		mkdir -p "$dir"
+		mount --bind "/run/host$dir" "$dir"
+		;;
+	esac
+done
+
+ip link set lo up
+echo vm >/proc/sys/kernel/hostname
+
+# The caller's environment, without what is wrong in here: its home cannot be
+# written, and make's job server is not reachable.
+mapfile -d '' -t env <$run/env
+for var in "${env[@]}"; do
+	case $var in
+	PATH=*) PATH=${var#*=}:$PATH ;;
+	HOME=* | TMPDIR=* | MAKE*=* | MFLAGS=* | PWD=* | OLDPWD=* | BASH* | SHLVL=* | _=*) ;;
+	*) export "${var?}" ;;
+	esac
+done
+export PATH HOME=/run/home USER=root LOGNAME=root SHELL=/bin/bash
+
+mapfile -d '' -t argv <$run/argv
+cd "${dirs[0]}" || exit
+
+case $(cat $run/mode) in
+terminal)
+	read -r rows cols <$run/size
+	stty rows "$rows" cols "$cols" </dev/hvc0
+	setsid --ctty --wait "${argv[@]}" </dev/hvc0 >/dev/hvc0 2>&1
+	status=$?
+	;;
+pipe)
+	for port in /sys/class/virtio-ports/*; do
+		declare "port_$(cat "$port/name")=/dev/${port##*/}"
+	done
+	# A port can be opened only once; a pipe as often as CMD likes.
+	exec 3> >(exec setsid cat >"${port_out:?}")
+	keep=$!
+	exec 4> >(exec setsid cat >"${port_err:?}" 3>&-)
+	keep="$keep $!"
+	stdin=/dev/null
+	[ ! -e $run/stdin ] || stdin=$run/stdin
+	# A session of its own, so that it cannot signal those two.
+	(exec setsid "${argv[@]}" <$stdin >&3 2>&4 3>&- 4>&-)
+	status=$?
+	exec 3>&- 4>&-
+	;;
+esac
+
+# Whoever still holds the pipes must not keep them open. A kernel thread has
+# no program.
+for proc in /proc/[0-9]*; do
+	pid=${proc#/proc/}
+	case " 1 ${keep-} " in
+	*" $pid "*) ;;
+	*) [ ! -e "$proc/exe" ] || kill -9 "$pid" ;;
+	esac
+done 2>/dev/null
+# shellcheck disable=SC2086
+wait ${keep-}
+
+if [ -e /sys/kernel/debug/kmemleak ]; then
+	# Objects younger than five seconds are not reported.
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak >$run/kmemleak
+fi
+dmesg >$run/dmesg
+echo "$status" >$run/status
+echo b >/proc/sysrq-trigger
+# Not reached unless the kernel has no such key.
+reboot -ff

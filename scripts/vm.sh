@@ -1,0 +1,221 @@
+#!/bin/bash
+# Run a command as root in a QEMU guest that shares this machine's files.
+#
+# usage: vm.sh [-s CPUS] [-m MIB] [-a 'kernel args'] [-t SECONDS]
+#              [-k BUILD_DIR] [CMD [ARG...]]
+#
+#   -s  CPUs of the guest (2)
+#   -m  its memory in MiB (2048)
+#   -a  added to the kernel command line
+#   -t  seconds after which the guest counts as hung (600)
+#   -k  O= directory of the kernel to boot (build/kernel)
+#
+# The guest sees the host's files read-only, with a tmpfs on /tmp, /run and
+# /var/tmp, and build/out of this repository, writable, as /tmp/out. CMD runs
+# in the caller's directory with the caller's environment. Its output and exit
+# status become those of vm.sh; its input is /dev/null. Processes that CMD
+# leaves behind are killed. Without CMD: a shell on the terminal, or one that
+# runs the commands on stdin.
+#
+# Exit status: that of CMD; 124 when the time is over; 125 when the guest died
+# or could not start, or when CMD succeeded but the kernel complained.
+#
+# Environment:
+#   VM_LOG    the guest's console log (build/vm.log)
+#   VM_ACCEL  kvm or tcg, instead of trying (the answer is in build/accel)
+
+set -eu
+
+top=$(realpath "$(dirname "$0")/..")
+build=$top/build
+
+usage()
+{
+	sed -n '4,11s/^# \{0,1\}//p' "$0" >&2
+	exit 125
+}
+
+die()
+{
+	echo "vm.sh: $*" >&2
+	exit 125
+}
+
+cpus=2 mem=2048 args='' limit='' kernel=$build/kernel
+while getopts s:m:a:t:k:h opt; do
+	case $opt in
+	s) cpus=$OPTARG ;;
+	m) mem=$OPTARG ;;
+	a) args=$OPTARG ;;
+	t) limit=$OPTARG ;;
+	k) kernel=$OPTARG ;;
+	*) usage ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+image=$kernel/arch/x86/boot/bzImage
+[ -e "$image" ] || die "no kernel at $image; run 'make kernel'"
+mkdir -p "$build/out"
+
+# A guest may start in KVM and then hang for ever, so only one that really ran
+# a command shows that KVM works. What one boot of this machine has shown is
+# kept.
+choose_accel()
+{
+	local boot answer accel=tcg
+
+	if [ ! -r /dev/kvm ] || [ ! -w /dev/kvm ]; then
+		echo tcg
+		return
+	fi
+	boot=$(cat /proc/sys/kernel/random/boot_id)
+	if read -r answer accel <"$build/accel" && [ "$answer" = "$boot" ]; then
+		echo "$accel"
+		return
+	fi
+	echo "vm.sh: trying whether a guest boots in KVM (10 s at most)" >&2
+	accel=tcg
+	if VM_ACCEL=kvm VM_LOG=$build/kvm.log \
+	   "$0" -t 10 -s 1 -k "$kernel" true >/dev/null 2>&1; then
+		accel=kvm
+	fi
+	echo "$boot $accel" >"$build/accel.$$"
+	mv "$build/accel.$$" "$build/accel"
+	echo "$accel"
+}
+
+accel=${VM_ACCEL:-$(choose_accel 2> >(grep -v 'accel: No such' >&2))}
+case $accel in
+kvm) accel_opt=kvm ;;
+tcg) accel_opt=tcg,thread=multi ;;
+*) die "VM_ACCEL is '$accel', not kvm or tcg" ;;
+esac
+
+# What the guest gets to know, and what it answers, is in this directory: a
+# kernel command line is too short for it.
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/vm.XXXXXX")
+log=${VM_LOG:-$build/vm.log}
+own_log=$log.$$
+qemu_pid='' clock_pid=''
+
+# shellcheck disable=SC2317 # called by trap
+cleanup()
+{
+	[ -z "$qemu_pid" ] || kill -9 "$qemu_pid" 2>/dev/null || :
+	[ -z "$clock_pid" ] || kill "$clock_pid" 2>/dev/null || :
+	rm -rf "$tmp" "$own_log"
+}
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Runs at the same time must not write into each other's log.
+: >"$own_log"
+ln -f "$own_log" "$log"
+
+mode=pipe
+if [ $# -eq 0 ]; then
+	if [ -t 0 ] && [ -t 1 ]; then
+		mode=terminal
+		stty size >"$tmp/size"
+		limit=${limit:-infinity}
+		set -- /bin/bash -i
+	else
+		cat >"$tmp/stdin"
+		set -- /bin/sh
+	fi
+fi
+echo "$mode" >"$tmp/mode"
+printf '%s\0' "$@" >"$tmp/argv"
+printf '%s\0' "$PWD" "$top" >"$tmp/dirs"
+env -0 >"$tmp/env"
+
+# "ro" and a read-only share: nothing that runs in there can harm the host.
+append="console=ttyS0 ignore_loglevel oops=panic panic=-1 root=root ro"
+append+=" rootfstype=9p"
+append+=" rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose"
+append+=" init=$top/scripts/vm-init.sh $args"
+
+qemu=(
+	qemu-system-x86_64 -nodefaults -display none -no-reboot
+	-machine q35 -accel "$accel_opt" -cpu max -smp "$cpus" -m "$mem"
+	-kernel "$image"
+	-append "$append"
+	-virtfs "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"
+	-virtfs "local,path=$tmp,mount_tag=run,security_model=none"
+	-virtfs "local,path=$build/out,mount_tag=out,security_model=none"
+	-serial "file:$own_log"
+	-device virtio-serial-pci
+)
+
+# QEMU and the clock must not outlive this script, even if it is killed.
+if [ $mode = terminal ]; then
+	qemu+=(-chardev "stdio,id=tty,signal=off" -device "virtconsole,chardev=tty")
+	setpriv --pdeathsig KILL "${qemu[@]}" <&0 &
+	qemu_pid=$!
+else
+	# Through pipes, as QEMU cannot open all that stdout may be.
+	exec {out}> >(exec cat)
+	out_pid=$!
+	exec {err}> >(exec cat >&2)
+	err_pid=$!
+	qemu+=(
+		-chardev "file,id=out,path=/dev/fd/$out"
+		-device "virtserialport,chardev=out,name=out"
+		-chardev "file,id=err,path=/dev/fd/$err"
+		-device "virtserialport,chardev=err,name=err"
+	)
+	setpriv --pdeathsig KILL "${qemu[@]}" </dev/null >"$tmp/qemu" 2>&1 &
+	qemu_pid=$!
+	exec {out}>&- {err}>&-
+fi
+setpriv --pdeathsig KILL sleep "${limit:-600}" </dev/null >/dev/null 2>&1 &
+clock_pid=$!
+
+wait -n -p ended "$qemu_pid" "$clock_pid" || :
+hung=0
+if [ "$ended" = "$clock_pid" ]; then
+	hung=1
+	kill -9 "$qemu_pid"
+	wait "$qemu_pid" 2>/dev/null || :
+	clock_pid=''
+fi
+qemu_pid=''
+[ $mode = terminal ] || wait "$out_pid" "$err_pid" || :
+
+# The end of the kernel's log may not have come over the serial line.
+tr -d '\r' <"$own_log" >"$tmp/console"
+if [ -s "$tmp/dmesg" ] && grep -vxFf "$tmp/console" "$tmp/dmesg" >"$tmp/rest"; then
+	{ echo "--- only in dmesg:"; cat "$tmp/rest"; } | tee -a "$own_log" >>"$tmp/console"
+fi
+if [ -s "$tmp/kmemleak" ]; then
+	tee -a "$own_log" <"$tmp/kmemleak" >>"$tmp/console"
+fi
+
+splat='WARNING:|BUG:|BUG .*ainted|kernel BUG|KASAN|KCSAN|UBSAN|Oops'
+splat+='|general protection fault|Kernel panic|refcount_t:|ODEBUG:'
+splat+='|possible (recursive|circular) locking|INFO: .*(lock|stall|blocked)'
+splat+='|rcu.*stall|hung_task:|unreferenced object|DEBUG_LOCKS_WARN'
+
+complained=0
+if grep -E "$splat" "$tmp/console" >"$tmp/splats"; then
+	complained=1
+	echo "vm.sh: from the guest's kernel (all of it in $log):" >&2
+	head -n 20 "$tmp/splats" | sed 's/^/    /' >&2
+fi
+
+if [ $hung = 1 ]; then
+	echo "vm.sh: no end after $limit s, the guest was killed; its log: $log" >&2
+	exit 124
+fi
+if [ ! -s "$tmp/status" ]; then
+	[ ! -s "$tmp/qemu" ] || cat "$tmp/qemu" >&2
+	die "the guest died before the command ended; its log: $log"
+fi
+read -r status <"$tmp/status"
+if [ "$status" -eq 0 ] && [ $complained = 1 ]; then
+	exit 125
+fi
+exit "$status"

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # Make the .config of an O= directory: tinyconfig with fragments merged in.
 #
 # usage: config.sh SOURCE BUILD_DIR FRAGMENT...
@@ -6,18 +6,31 @@
 # Fails when an option asked for did not end up in .config, unless this
 # source does not know the option at all: the unpatched base lacks our own.
 
-set -eu
+set -euo pipefail
 
 src=$1 out=$2
 shift 2
 
-mkdir -p "$out"
-make -s -C "$src" O="$out" tinyconfig
-"$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" "$@" \
-	>"$out/merge.log"
-make -s -C "$src" O="$out" olddefconfig
+# The same as last time? Only the fragments and the options that the series
+# brings ever change.
+stamp=$({
+	cat "$0" "$@"
+	git -C "$src" diff base -- '*Kconfig*'
+} | sha256sum)
+if [ -e "$out/.config" ] && [ "$(cat "$out/.config-stamp" 2>/dev/null)" = "$stamp" ]; then
+	exit 0
+fi
 
-# KEY=VALUE of each option, "is not set" being =n; the last fragment wins.
+mkdir -p "$out"
+echo "config: ${out##*/} from tinyconfig and ${*##*/}"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+make -s -C "$src" O="$tmp" tinyconfig
+"$src/scripts/kconfig/merge_config.sh" -m -O "$tmp" "$tmp/.config" "$@" \
+	>"$out/merge.log"
+make -s -C "$src" O="$tmp" olddefconfig
+
+# NAME=VALUE of each option, "is not set" being =n; the last fragment wins.
 wanted=$(sed -n -e 's/^\(CONFIG_[A-Za-z0-9_]*=.*\)/\1/p' \
 	-e 's/^# \(CONFIG_[A-Za-z0-9_]*\) is not set$/\1=n/p' "$@" |
 	awk -F= '{ v[$1] = $0 } END { for (k in v) print v[k] }' | sort)
@@ -27,24 +40,26 @@ for opt in $wanted; do
 	name=${opt%%=*}
 	case $opt in
 	*=n)	# An unknown option is as good as one that is off.
-		if ! grep -q "^$name=" "$out/.config"; then
-			continue
-		fi
+		! grep -q "^$name=" "$tmp/.config" || bad=1
 		;;
 	*)
-		if grep -qxF "$opt" "$out/.config"; then
+		if grep -qxF "$opt" "$tmp/.config"; then
 			continue
 		fi
-		if ! grep -rqw --include='Kconfig*' "config ${name#CONFIG_}" "$src"; then
-			echo "config: this source has no $name" >&2
+		if ! grep -rqwE --include='Kconfig*' "(menu)?config ${name#CONFIG_}" "$src"; then
+			echo "config: this source has no $name"
 			continue
 		fi
+		bad=1
 		;;
 	esac
-	echo "config: wanted $opt, got $(grep -w "$name" "$out/.config" || echo nothing)" >&2
-	bad=1
+	if [ $bad = 1 ]; then
+		echo "config: wanted $opt, got" \
+			"$(grep -w "$name" "$tmp/.config" || echo nothing)" >&2
+		exit 1
+	fi
 done
-if [ $bad -ne 0 ]; then
-	rm -f "$out/.config"
-fi
-exit $bad
+
+# The same content keeps its time, so that nothing is built again.
+cmp -s "$tmp/.config" "$out/.config" || cp "$tmp/.config" "$out/.config"
+echo "$stamp" >"$out/.config-stamp"

@@ -54,9 +54,7 @@
  * perf_persist_lock protects the registry: which namespaces there are, their
  * names, their members and who holds what.
  *
- *  1. It nests inside cpu_hotplug_lock and outside task_struct::perf_event_mutex,
- *     perf_event_context::mutex and perf_event::mmap_mutex. An ioctl that needs
- *     it must not hold a context.
+ *  1. It nests inside cpu_hotplug_lock and outside perf_event::mmap_mutex.
  *
  *  2. Nothing under it may create an event, drop what could be the last
  *     reference or opener of one (static keys take cpu_hotplug_lock), remove a
@@ -64,10 +62,14 @@
  *     takes mmap_lock, which perf_mmap() holds around mmap_mutex). So things
  *     are unlinked under it and torn down after.
  *
- *  3. perf_member::state is written under it and, for those who look at it
- *     without it, under event->ctx->mutex (from NONE to JOINED, for who adds
- *     siblings) or event->mmap_mutex (to and from PUBLISHED, for mmap() and
- *     SET_OUTPUT).
+ *  3. perf_member::state is written under it, except from NONE to JOINING,
+ *     which is under event->ctx->mutex for those who add siblings. To and from
+ *     PUBLISHED it is written under event->mmap_mutex as well, for mmap() and
+ *     SET_OUTPUT.
+ *
+ *  4. ctx->mutex is not taken under it, nor task_struct::perf_event_mutex,
+ *     which is held while waiting for that: somebody may hold a context for as
+ *     long as a page fault of theirs takes, and others wait here to close.
  */
 static DEFINE_MUTEX(perf_persist_lock);
 
@@ -118,6 +120,7 @@ struct perf_persist_ns {
 
 enum perf_member_state {
 	PERF_MEMBER_NONE,	/* in no namespace */
+	PERF_MEMBER_JOINING,	/* on its way into one, or out of it */
 	PERF_MEMBER_JOINED,	/* in one that has no name yet */
 	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
 	PERF_MEMBER_DELETED,	/* its namespace was deleted */
@@ -127,7 +130,6 @@ enum perf_member_state {
  * struct perf_member - what makes a CPU event fit to be persistent
  * @event:	the event, which owns this
  * @openers:	files that have it open, and the namespace that holds it
- * @nr_writable: mappings of its buffer that are, or can be made, writable
  * @attr:	what its creator passed; drivers and the core rewrite event->attr
  * @state:	see perf_persist_lock
  * @held:	the namespace is one of @openers
@@ -145,7 +147,6 @@ enum perf_member_state {
 struct perf_member {
 	struct perf_event	*event;
 	refcount_t		openers;
-	atomic_t		nr_writable;
 	struct perf_event_attr	attr;
 	enum perf_member_state	state;
 	bool			held;
@@ -162,11 +163,6 @@ static void assert_registry(void)
 	lockdep_assert_held(&perf_persist_lock);
 }
 
-static int cmp_u64(u64 a, u64 b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /*
  * Namespaces
  */
@@ -176,7 +172,9 @@ static int cmp_u64(u64 a, u64 b)
 
 static int ns_id_cmp(const void *id, const struct rb_node *node)
 {
-	return cmp_u64(*(u64 *)id, ns_of_id(node)->id);
+	u64 a = *(u64 *)id, b = ns_of_id(node)->id;
+
+	return a < b ? -1 : a > b;
 }
 
 static bool ns_id_less(struct rb_node *a, const struct rb_node *b)
@@ -239,13 +237,13 @@ static struct perf_persist_ns *alloc_ns(void)
 	return ns;
 }
 
-static struct perf_persist_ns *get_ns(struct perf_persist_ns *ns)
+static struct perf_persist_ns *get_persist_ns(struct perf_persist_ns *ns)
 {
 	refcount_inc(&ns->refs);
 	return ns;
 }
 
-static void put_ns(struct perf_persist_ns *ns)
+static void put_persist_ns(struct perf_persist_ns *ns)
 {
 	if (!refcount_dec_and_test(&ns->refs))
 		return;
@@ -352,7 +350,7 @@ static void remove_unlinked_ns(struct perf_persist_ns *ns)
 		mutex_unlock(&perf_persist_lock);
 	}
 
-	put_ns(ns); /* Matches refcount_set() in alloc_ns() */
+	put_persist_ns(ns); /* Matches refcount_set() in alloc_ns() */
 }
 
 /*
@@ -409,29 +407,15 @@ void perf_persistent_event_free(struct perf_event *event)
 	if (!member)
 		return;
 
-	/* Still there after a deletion: matches get_ns() in add_member(). */
+	/* Still there after a deletion: matches get_persist_ns() in add_member(). */
 	if (member->ns)
-		put_ns(member->ns);
+		put_persist_ns(member->ns);
 	kfree(member);
-}
-
-static int member_cmp(const void *id, const struct rb_node *node)
-{
-	return cmp_u64(*(u64 *)id, member_of(node)->event->id);
 }
 
 static bool member_less(struct rb_node *a, const struct rb_node *b)
 {
 	return member_of(a)->event->id < member_of(b)->event->id;
-}
-
-static struct perf_member *find_member(struct perf_persist_ns *ns, u64 event_id)
-{
-	struct rb_node *node;
-
-	assert_registry();
-	node = rb_find(&event_id, &ns->members, member_cmp);
-	return node ? member_of(node) : NULL;
 }
 
 /* The member with the lowest event id above @event_id. */
@@ -452,6 +436,13 @@ static struct perf_member *next_member(struct perf_persist_ns *ns, u64 event_id)
 		}
 	}
 	return next;
+}
+
+static struct perf_member *find_member(struct perf_persist_ns *ns, u64 event_id)
+{
+	struct perf_member *member = next_member(ns, event_id - 1);
+
+	return member && member->event->id == event_id ? member : NULL;
 }
 
 static struct perf_member *find_member_on(struct perf_persist_ns *ns, int cpu)
@@ -480,6 +471,25 @@ static struct perf_member *buffer_owner(struct perf_persist_ns *ns, struct perf_
 			return member;
 	}
 	return NULL;
+}
+
+/*
+ * The member with the lowest event id above @event_id that writes to @rb. Unlike
+ * the list it stays, as the caller has the lock and the namespace holds it.
+ */
+static struct perf_member *next_writer(struct perf_buffer *rb, u64 event_id)
+{
+	struct perf_member *next = NULL;
+	struct perf_event *event;
+
+	assert_registry();
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		if (event->member && event->member->held && event->id > event_id &&
+		    (!next || event->id < next->event->id))
+			next = event->member;
+	}
+	return next;
 }
 
 /* Does another member of the namespace write to the buffer of @member? */
@@ -523,30 +533,43 @@ static bool may_be_persistent(struct perf_event *event)
 	       !attr->aux_output && !attr->aux_sample_size && !attr->sigtrap;
 }
 
-static int add_member(struct perf_persist_ns *ns, struct perf_member *member)
+/*
+ * Only one can try at a time, and from here on nobody can add a sibling.
+ */
+static int start_joining(struct perf_member *member)
 {
 	struct perf_event *event = member->event;
 	struct perf_event_context *ctx;
 	int ret = 0;
 
+	ctx = perf_event_ctx_lock(event);
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_NONE:
+		if (may_be_persistent(event))
+			WRITE_ONCE(member->state, PERF_MEMBER_JOINING);
+		else
+			ret = -EOPNOTSUPP;
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
+	default:
+		ret = -EBUSY;
+		break;
+	}
+	perf_event_ctx_unlock(event, ctx);
+
+	return ret;
+}
+
+static void add_member(struct perf_persist_ns *ns, struct perf_member *member)
+{
 	assert_registry();
 
-	/* From JOINED on nobody can add a sibling. */
-	ctx = perf_event_ctx_lock(event);
-	if (may_be_persistent(event))
-		WRITE_ONCE(member->state, PERF_MEMBER_JOINED);
-	else
-		ret = -EOPNOTSUPP;
-	perf_event_ctx_unlock(event, ctx);
-	if (ret)
-		return ret;
-
-	member->ns = get_ns(ns);
-	if (member->all_cpus && !ns->published)
-		ns->all_cpus = true;
+	member->ns = get_persist_ns(ns);
 	rb_add(&member->node, &ns->members, member_less);
+	set_state(member, PERF_MEMBER_JOINED);
 	ns_changed(ns);
-	return 0;
 }
 
 /*
@@ -560,9 +583,13 @@ static struct perf_persist_ns *remove_member(struct perf_member *member)
 
 	assert_registry();
 
-	set_state(member, PERF_MEMBER_NONE);
-	member->ns = NULL;
 	rb_erase(&member->node, &ns->members);
+	member->ns = NULL;
+	/*
+	 * Pairs with smp_load_acquire() in perf_persistent_last_opener(), which
+	 * may free the event now.
+	 */
+	smp_store_release(&member->state, PERF_MEMBER_NONE);
 
 	last = RB_EMPTY_ROOT(&ns->members);
 	if (last)
@@ -570,7 +597,7 @@ static struct perf_persist_ns *remove_member(struct perf_member *member)
 	else
 		ns_changed(ns);
 
-	put_ns(ns); /* Matches get_ns() in add_member(), not the last */
+	put_persist_ns(ns); /* Matches get_persist_ns() in add_member(), not the last */
 	return last ? ns : NULL;
 }
 
@@ -609,11 +636,15 @@ static int hold_member(struct perf_member *member)
 		goto unlock;
 	}
 
-	/* No mapping: it was redirected, the buffer is another member's. */
-	if (rb && !member->rb && atomic_read(&event->mmap_count) &&
+	/*
+	 * Without a mapping it was redirected: the buffer is another member's.
+	 * One member holds a buffer, even if several were mapped.
+	 */
+	if (rb && !rb->held && atomic_read(&event->mmap_count) &&
 	    atomic_inc_not_zero(&rb->mmap_count)) {
 		atomic_inc(&event->mmap_count);
 		refcount_inc(&rb->refcount);
+		WRITE_ONCE(rb->held, 1);
 		member->rb = rb;
 	}
 	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
@@ -642,13 +673,24 @@ static struct perf_member_hold unhold_member(struct perf_member *member)
 	struct perf_member_hold hold = { };
 
 	assert_registry();
+	/* mmap() relies on the buffer of what is published. */
+	WARN_ON_ONCE(member->state == PERF_MEMBER_PUBLISHED);
+
 	if (member->held) {
 		hold.event = member->event;
 		hold.rb = member->rb;
+		if (hold.rb)
+			WRITE_ONCE(hold.rb->held, 0);
 		member->rb = NULL;
 		member->held = false;
 	}
 	return hold;
+}
+
+static void put_opener(struct perf_event *event)
+{
+	if (perf_persistent_last_opener(event))
+		perf_event_release_kernel(event);
 }
 
 static void release_hold(struct perf_member_hold hold)
@@ -660,8 +702,7 @@ static void release_hold(struct perf_member_hold hold)
 		perf_mmap_put(hold.event, hold.rb);
 		ring_buffer_put(hold.rb); /* could be last */
 	}
-	if (perf_persistent_last_opener(hold.event))
-		perf_event_release_kernel(hold.event);
+	put_opener(hold.event);
 }
 
 /**
@@ -669,7 +710,7 @@ static void release_hold(struct perf_member_hold hold)
  * @event:	the event
  *
  * Openers are its files, and the namespace that holds it. Takes
- * perf_persist_lock, and may take cpu_hotplug_lock after that.
+ * perf_persist_lock, unless @event is in no namespace.
  *
  * Return: true when the caller was the last opener, and has to release @event;
  * otherwise it must not touch @event again.
@@ -685,6 +726,13 @@ bool perf_persistent_last_opener(struct perf_event *event)
 
 	if (!refcount_dec_and_test(&member->openers))
 		return false;
+
+	/*
+	 * Nobody is left to let it join. Pairs with smp_store_release() in
+	 * remove_member(), which may be called for it.
+	 */
+	if (smp_load_acquire(&member->state) == PERF_MEMBER_NONE)
+		return true;
 
 	mutex_lock(&perf_persist_lock);
 	if (member->state == PERF_MEMBER_JOINED)
@@ -738,8 +786,6 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 
 	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	ns->published = true;
-	for_each_ns_member(member, ns)
-		perf_remove_from_owner(member->event);
 	ns_changed(ns);
 	return 0;
 
@@ -779,7 +825,6 @@ static void release_unpublished(struct perf_persist_ns *ns)
 static int create_ns(struct perf_member *member)
 {
 	struct perf_persist_ns *ns;
-	int ret;
 
 	assert_registry();
 
@@ -787,14 +832,10 @@ static int create_ns(struct perf_member *member)
 	if (!ns)
 		return -ENOMEM;
 
-	ret = add_member(ns, member);
-	if (ret) {
-		put_ns(ns);
-		return ret;
-	}
-
 	ns->id = ++perf_persist_last_id;
+	ns->all_cpus = member->all_cpus;
 	rb_add(&ns->id_node, &perf_persist_ids, ns_id_less);
+	add_member(ns, member);
 
 	return member->name[0] ? publish_ns(ns, member->name) : 0;
 }
@@ -812,16 +853,12 @@ static int join_ns(struct perf_member *member, u64 id)
 	if (member->name[0] && strcmp(member->name, ns->name))
 		return -EINVAL;
 
-	ret = add_member(ns, member);
-	if (ret || !ns->published)
-		return ret;
+	add_member(ns, member);
+	if (!ns->published)
+		return 0;
 
 	ret = hold_member(member);
-	if (!ret)
-		ret = check_output(member);
-	if (!ret)
-		perf_remove_from_owner(member->event);
-	return ret;
+	return ret ? ret : check_output(member);
 }
 
 /*
@@ -832,6 +869,7 @@ static long persist_event(struct perf_event *event, u64 __user *uid)
 	struct perf_member *member = event->member;
 	struct perf_persist_ns *gone = NULL;
 	struct perf_member_hold hold = { };
+	bool published = false;
 	u64 id;
 	int ret;
 
@@ -839,12 +877,11 @@ static long persist_event(struct perf_event *event, u64 __user *uid)
 	if (get_user(id, uid) || put_user(id, uid))
 		return -EFAULT;
 
-	mutex_lock(&perf_persist_lock);
-	if (member->state != PERF_MEMBER_NONE) {
-		ret = member->state == PERF_MEMBER_DELETED ? -ENODEV : -EBUSY;
-		goto unlock;
-	}
+	ret = start_joining(member);
+	if (ret)
+		return ret;
 
+	mutex_lock(&perf_persist_lock);
 	if (id == PERF_PERSIST_NEW)
 		ret = create_ns(member);
 	else
@@ -852,17 +889,22 @@ static long persist_event(struct perf_event *event, u64 __user *uid)
 
 	if (!ret) {
 		id = member->ns->id;
+		published = member->ns->published;
 		member->name[0] = '\0';
 	} else if (member->ns) {
+		set_state(member, PERF_MEMBER_JOINING);
 		hold = unhold_member(member);
 		gone = remove_member(member);
+	} else {
+		set_state(member, PERF_MEMBER_NONE);
 	}
-unlock:
 	mutex_unlock(&perf_persist_lock);
 
 	release_hold(hold);
 	if (gone)
 		remove_unlinked_ns(gone);
+	if (published)
+		perf_remove_from_owner(event);
 
 	if (!ret && put_user(id, uid))
 		return -EFAULT;
@@ -880,15 +922,26 @@ static long claim_event(struct perf_event *event)
 	long ret = 0;
 
 	mutex_lock(&perf_persist_lock);
-	if (member->state == PERF_MEMBER_NONE) {
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_NONE:
 		ret = -ENOENT;
-	} else if (member->state == PERF_MEMBER_DELETED) {
-		ret = -ENODEV;
-	} else if (buffer_shared(member)) {
+		break;
+	case PERF_MEMBER_JOINING:
 		ret = -EBUSY;
-	} else {
+		break;
+	case PERF_MEMBER_JOINED:
+	case PERF_MEMBER_PUBLISHED:
+		if (buffer_shared(member)) {
+			ret = -EBUSY;
+			break;
+		}
+		set_state(member, PERF_MEMBER_JOINING);
 		hold = unhold_member(member);
 		gone = remove_member(member);
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
 	}
 	mutex_unlock(&perf_persist_lock);
 
@@ -937,14 +990,15 @@ static long delete_ns(struct perf_persist_ns *ns)
 	if (ret)
 		return ret;
 
+	/* The name first: what follows has to wait for who holds a context. */
+	remove_unlinked_ns(ns);
+
 	/*
 	 * Its members are ours alone now: they can't leave a namespace that is
 	 * deleted, and stay as long as it holds them.
 	 */
 	for_each_ns_member(member, ns)
 		perf_event_retire(member->event);
-
-	remove_unlinked_ns(ns);
 
 	for (member = first_member(ns); member; member = next) {
 		next = following_member(member);
@@ -959,26 +1013,48 @@ static long delete_ns(struct perf_persist_ns *ns)
 	return 0;
 }
 
-static long enable_ns(struct perf_persist_ns *ns, bool enable)
+/*
+ * Do something with each member of a published namespace without the lock.
+ */
+static void walk_members(struct perf_persist_ns *ns, void (*func)(struct perf_event *))
 {
 	struct perf_member *member;
+	struct perf_event *event;
+	u64 event_id = 0;
+
+	for (;;) {
+		mutex_lock(&perf_persist_lock);
+		member = ns->unlinked ? NULL : next_member(ns, event_id);
+		if (member)
+			refcount_inc(&member->openers); /* at least one: it is held */
+		mutex_unlock(&perf_persist_lock);
+		if (!member)
+			return;
+
+		event = member->event;
+		event_id = event->id;
+		func(event);
+		put_opener(event);
+	}
+}
+
+static long enable_ns(struct perf_persist_ns *ns, bool enable)
+{
 	long ret = -ENODEV;
 
 	mutex_lock(&perf_persist_lock);
 	if (!ns->unlinked)
 		ret = may_write_members(ns);
-	if (!ret) {
-		for_each_ns_member(member, ns) {
-			if (enable)
-				perf_event_enable(member->event);
-			else
-				perf_event_disable(member->event);
-		}
-		ns_changed(ns);
-	}
 	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
 
-	return ret;
+	walk_members(ns, enable ? perf_event_enable : perf_event_disable);
+
+	mutex_lock(&perf_persist_lock);
+	ns_changed(ns);
+	mutex_unlock(&perf_persist_lock);
+	return 0;
 }
 
 /*
@@ -1042,7 +1118,7 @@ static int get_string(struct perf_persist_string *str, const char __user *ustr)
 static long name_event(struct perf_event *event, const char __user *ustr)
 {
 	struct perf_member *member = event->member;
-	struct perf_persist_ns *failed = NULL;
+	struct perf_persist_ns *ns = NULL;
 	struct perf_persist_string str;
 	long ret;
 
@@ -1051,10 +1127,13 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 		return ret;
 
 	mutex_lock(&perf_persist_lock);
-	switch (member->state) {
+	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_NONE:
 		if (str.name)
 			strscpy_pad(member->name, str.name);
+		break;
+	case PERF_MEMBER_JOINING:
+		ret = -EBUSY;
 		break;
 	case PERF_MEMBER_JOINED:
 		if (!str.name)
@@ -1063,9 +1142,8 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 			ret = -EPERM;
 			break;
 		}
-		ret = publish_ns(member->ns, str.name);
-		if (ret)
-			failed = get_ns(member->ns);
+		ns = get_persist_ns(member->ns);
+		ret = publish_ns(ns, str.name);
 		break;
 	case PERF_MEMBER_PUBLISHED:
 		if (str.name)
@@ -1082,9 +1160,12 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 	}
 	mutex_unlock(&perf_persist_lock);
 
-	if (failed) {
-		release_unpublished(failed);
-		put_ns(failed);
+	if (ns) {
+		if (ret)
+			release_unpublished(ns);
+		else
+			walk_members(ns, perf_remove_from_owner);
+		put_persist_ns(ns);
 	}
 	return ret;
 }
@@ -1103,7 +1184,7 @@ static long set_flags(struct perf_event *event, const u64 __user *uflags)
 	all_cpus = flags & PERF_PERSIST_ALL_CPUS;
 
 	mutex_lock(&perf_persist_lock);
-	switch (member->state) {
+	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_NONE:
 		member->all_cpus = all_cpus;
 		break;
@@ -1113,6 +1194,7 @@ static long set_flags(struct perf_event *event, const u64 __user *uflags)
 		else
 			ret = -EPERM;
 		break;
+	case PERF_MEMBER_JOINING:
 	case PERF_MEMBER_PUBLISHED:
 		ret = -EBUSY;
 		break;
@@ -1166,7 +1248,7 @@ static bool is_kernel_breakpoint(struct perf_event *event)
  * event like @member for a CPU. They asked its creator, who may have been
  * allowed more than who opens it now.
  */
-static int may_open_member(struct perf_member *member)
+static int may_open_like(struct perf_member *member)
 {
 	const struct perf_event_attr *attr = &member->attr;
 	struct perf_event *event = member->event;
@@ -1211,14 +1293,38 @@ static int may_open_member(struct perf_member *member)
 				return -EPERM;
 			break;
 		default:
-			/* Nobody knows what the driver would have asked for. */
-			if (event->pmu->task_ctx_nr != perf_hw_context && !perfmon_capable())
+			/* A core PMU, or nobody knows what the driver asked for. */
+			if (!(event->pmu->capabilities & PERF_PMU_CAP_EXTENDED_HW_TYPE) &&
+			    !perfmon_capable())
 				return -EACCES;
 			break;
 		}
 	}
 
 	return security_perf_event_read(event);
+}
+
+/*
+ * A buffer shows the records of all members that write to it.
+ */
+static int may_open_member(struct perf_member *member)
+{
+	u64 event_id = 0;
+	int ret;
+
+	assert_registry();
+
+	ret = may_open_like(member);
+	while (!ret && member->rb) {
+		struct perf_member *writer = next_writer(member->rb, event_id);
+
+		if (!writer)
+			break;
+		event_id = writer->event->id;
+		if (writer != member)
+			ret = may_open_like(writer);
+	}
+	return ret;
 }
 
 /* The same for those who do not come through perf_event_open(). */
@@ -1288,13 +1394,7 @@ static void fill_info(struct perf_event_persist *info, struct perf_member *membe
 
 static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
 {
-	struct perf_event *event = member->event;
-
 	*attr = member->attr;
-
-	/* PERF_EVENT_IOC_PERIOD may have changed it. */
-	if (attr->freq == event->attr.freq)
-		attr->sample_period = event->attr.sample_period;
 
 	/* The kprobe and uprobe PMUs take a pointer to a string of the creator's. */
 	if (member_tp(member) && attr->type != PERF_TYPE_TRACEPOINT)
@@ -1302,6 +1402,15 @@ static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
 
 	/* perf_copy_attr() fills in sample_max_stack, whatever size was passed. */
 	attr->size = clamp_t(u32, attr->size, PERF_ATTR_SIZE_VER5, sizeof(*attr));
+}
+
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER0);
+
+/* Whatever size the caller knows of. */
+static bool is_get_persist(unsigned int cmd)
+{
+	return _IOC_TYPE(cmd) == _IOC_TYPE(PERF_EVENT_IOC_GET_PERSIST) &&
+	       _IOC_NR(cmd) == _IOC_NR(PERF_EVENT_IOC_GET_PERSIST);
 }
 
 static int get_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo)
@@ -1443,7 +1552,7 @@ static int bind_file(struct perf_persist_file *pf, struct perf_persist_ns *ns)
 		return ret;
 
 	/* Pairs with smp_load_acquire() in bound_ns(). */
-	smp_store_release(&pf->ns, get_ns(ns));
+	smp_store_release(&pf->ns, get_persist_ns(ns));
 	return 0;
 }
 
@@ -1532,13 +1641,11 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 	struct perf_persist_file *pf = file->private_data;
 	struct perf_persist_ns *ns = bound_ns(pf);
 	void __user *argp = (void __user *)arg;
-	bool get = _IOC_TYPE(cmd) == _IOC_TYPE(PERF_EVENT_IOC_GET_PERSIST) &&
-		   _IOC_NR(cmd) == _IOC_NR(PERF_EVENT_IOC_GET_PERSIST);
 
 	if (cmd == PERF_EVENT_IOC_SET_NAME)
 		return name_file(pf, argp);
 
-	if (get)
+	if (is_get_persist(cmd))
 		return ns ? get_next_info(pf, argp) : -EINVAL;
 
 	switch (cmd) {
@@ -1601,7 +1708,7 @@ static int perf_persist_file_release(struct inode *inode, struct file *file)
 	struct perf_persist_file *pf = file->private_data;
 
 	if (pf->ns)
-		put_ns(pf->ns); /* Matches get_ns() in bind_file() */
+		put_persist_ns(pf->ns); /* Matches get_persist_ns() in bind_file() */
 	kfree(pf);
 	return 0;
 }
@@ -1637,7 +1744,7 @@ static struct file *open_ns(u64 id, int f_flags)
 
 	ret = PTR_ERR(file);
 	if (pf->ns)
-		put_ns(pf->ns);
+		put_persist_ns(pf->ns);
 err_free:
 	kfree(pf);
 	return ERR_PTR(ret);
@@ -1659,16 +1766,17 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 	else if (cpu != -1 && cpu != member->event->cpu)
 		ret = -EINVAL;
 	else
+		ret = may_open_member(member);
+	if (!ret)
 		refcount_inc(&member->openers); /* at least one: it is held */
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
 		return ERR_PTR(ret);
 
-	ret = may_open_member(member);
-	file = ret ? ERR_PTR(ret) : perf_event_file(member->event, f_flags);
 	/* The opener is the file's from here on, if there is one. */
-	if (IS_ERR(file) && perf_persistent_last_opener(member->event))
-		perf_event_release_kernel(member->event);
+	file = perf_event_file(member->event, f_flags);
+	if (IS_ERR(file))
+		put_opener(member->event);
 	return file;
 }
 
@@ -1692,7 +1800,8 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
  *		not; @cpu is not the CPU of the member in config1
  *  -ENOENT	no such namespace or member
  *  -EACCES	write access without CAP_PERFMON, or the caller may not open an
- *		event with this member's attr; also -EPERM, as for a new event
+ *		event with this member's attr, or that of another member that
+ *		writes to its buffer; also -EPERM, as for a new event
  *  -EMFILE	too many files, and -ENFILE
  *  -ENOMEM	out of memory
  */
@@ -1761,7 +1870,8 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
  *		caller lacks CAP_PERFMON
  *  -EFAULT	@arg is no address that can be read, or written
  *  -EOPNOTSUPP	events of a task, of a group, with an AUX area or sigtrap
- *  -ENODEV	the namespace was deleted
+ *  -ENODEV	the namespace was deleted; GET_PERSIST goes on to answer, for
+ *		those who still read
  *  -ENOMEM	out of memory
  *
  * SET_NAME:
@@ -1800,8 +1910,7 @@ long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 	void __user *argp = (void __user *)arg;
 	int ret;
 
-	if (_IOC_TYPE(cmd) == _IOC_TYPE(PERF_EVENT_IOC_GET_PERSIST) &&
-	    _IOC_NR(cmd) == _IOC_NR(PERF_EVENT_IOC_GET_PERSIST)) {
+	if (is_get_persist(cmd)) {
 		ret = security_perf_event_read(event);
 		return ret ? ret : get_event_info(event, argp);
 	}
@@ -1843,7 +1952,7 @@ long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long ar
  * perf_is_member - is an event in a namespace, or was it until that was deleted
  * @event:	the event
  *
- * Stable under event->mmap_mutex; under event->ctx->mutex, false stays false.
+ * Under event->ctx->mutex, false stays false.
  *
  * Return: true if so.
  */
@@ -1884,7 +1993,7 @@ int perf_persistent_may_redirect(struct perf_event *event)
 	if (!member)
 		return 0;
 
-	switch (member->state) {
+	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_PUBLISHED:
 		return -EBUSY;
 	case PERF_MEMBER_DELETED:
@@ -1901,7 +2010,8 @@ int perf_persistent_may_redirect(struct perf_event *event)
  *		is for the one consumer of a queue
  *
  * Return: 0, or
- *  -ENODEV	the event was deleted
+ *  -ENODEV	the event was deleted, or has left the namespace that the file
+ *		of a reader was opened in
  *  -EBUSY	the buffer is another member's, or there is none; or it has a
  *		consumer that may write to it
  *  -EACCES	the buffer of a recorder can't be written to
@@ -1909,49 +2019,75 @@ int perf_persistent_may_redirect(struct perf_event *event)
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma)
 {
 	struct perf_member *member = event->member;
+	struct perf_buffer *rb = event->rb;
 
 	lockdep_assert_held(&event->mmap_mutex);
 	if (!member)
 		return 0;
 
-	switch (member->state) {
+	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_DELETED:
 		return -ENODEV;
 	case PERF_MEMBER_PUBLISHED:
 		if (!member->rb)
 			return -EBUSY;
-		if (!(vma->vm_flags & VM_WRITE)) {
-			vm_flags_clear(vma, VM_MAYWRITE);
-			return 0;
-		}
-		if (member->rb->overwrite)
-			return -EACCES;
-		return atomic_read(&member->nr_writable) ? -EBUSY : 0;
+		break;
 	default:
-		/* A reader of what was claimed does not get to make a buffer. */
-		return event->rb || (vma->vm_file->f_mode & FMODE_WRITE) ? 0 : -EBUSY;
+		/* A reader's right was to the namespace that it has left. */
+		if (!(vma->vm_file->f_mode & FMODE_WRITE))
+			return -ENODEV;
+		break;
 	}
+
+	/* The event may be an ordinary one that was redirected to a member. */
+	if (!rb || !READ_ONCE(rb->held))
+		return 0;
+
+	if (!(vma->vm_flags & VM_WRITE)) {
+		vm_flags_clear(vma, VM_MAYWRITE);
+		return 0;
+	}
+	if (rb->overwrite)
+		return -EACCES;
+	return atomic_read(&rb->mmap_writable) ? -EBUSY : 0;
 }
 
 /**
- * perf_persistent_mapped - a buffer was mapped through an event
- * @event:	the event
+ * perf_persistent_mapped - a buffer was mapped
+ * @rb:		the buffer
  * @vma:	the mapping, whose mmap_lock is held for writing
  */
-void perf_persistent_mapped(struct perf_event *event, struct vm_area_struct *vma)
+void perf_persistent_mapped(struct perf_buffer *rb, struct vm_area_struct *vma)
 {
 	/* mprotect() can take VM_WRITE away and give it back, but not this. */
-	if (event->member && (vma->vm_flags & VM_MAYWRITE))
-		atomic_inc(&event->member->nr_writable);
+	if (vma->vm_flags & VM_MAYWRITE)
+		atomic_inc(&rb->mmap_writable);
 }
 
 /**
  * perf_persistent_unmapped - undo perf_persistent_mapped()
- * @event:	the event
+ * @rb:		the buffer
  * @vma:	the mapping that goes
  */
-void perf_persistent_unmapped(struct perf_event *event, struct vm_area_struct *vma)
+void perf_persistent_unmapped(struct perf_buffer *rb, struct vm_area_struct *vma)
 {
-	if (event->member && (vma->vm_flags & VM_MAYWRITE))
-		atomic_dec(&event->member->nr_writable);
+	if (vma->vm_flags & VM_MAYWRITE)
+		atomic_dec(&rb->mmap_writable);
+}
+
+/**
+ * perf_persistent_set_period - the period of an event was changed
+ * @event:	the event, whose ctx->mutex is held
+ * @value:	what the user asked for
+ */
+void perf_persistent_set_period(struct perf_event *event, u64 value)
+{
+	struct perf_member *member = event->member;
+
+	if (!member)
+		return;
+
+	/* A driver may have made a period of a frequency. */
+	member->attr.freq = event->attr.freq;
+	WRITE_ONCE(member->attr.sample_period, value);
 }

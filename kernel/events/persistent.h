@@ -34,8 +34,9 @@ bool perf_is_member(struct perf_event *event);
 void perf_persistent_changed(struct perf_event *event);
 int perf_persistent_may_redirect(struct perf_event *event);
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma);
-void perf_persistent_mapped(struct perf_event *event, struct vm_area_struct *vma);
-void perf_persistent_unmapped(struct perf_event *event, struct vm_area_struct *vma);
+void perf_persistent_mapped(struct perf_buffer *rb, struct vm_area_struct *vma);
+void perf_persistent_unmapped(struct perf_buffer *rb, struct vm_area_struct *vma);
+void perf_persistent_set_period(struct perf_event *event, u64 value);
 
 #else /* !CONFIG_PERF_EVENTS_PERSISTENT */
 
@@ -81,10 +82,11 @@ static inline int perf_persistent_may_mmap(struct perf_event *event,
 	return 0;
 }
 
-static inline void perf_persistent_mapped(struct perf_event *event,
+static inline void perf_persistent_mapped(struct perf_buffer *rb,
 					  struct vm_area_struct *vma) { }
-static inline void perf_persistent_unmapped(struct perf_event *event,
+static inline void perf_persistent_unmapped(struct perf_buffer *rb,
 					    struct vm_area_struct *vma) { }
+static inline void perf_persistent_set_period(struct perf_event *event, u64 value) { }
 
 #endif /* CONFIG_PERF_EVENTS_PERSISTENT */
 

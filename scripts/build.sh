@@ -1,0 +1,103 @@
+#!/bin/bash
+# Build what the guest runs. Does nothing when nothing changed.
+#
+# usage: build.sh kernel|perf|selftests
+#
+# Environment, for other kernels than the usual one:
+#   LINUX    source tree (build/linux)
+#   KERNEL   O= directory of the kernel (build/kernel)
+#   CONFIGS  config fragments, the last one wins (configs/vm.config)
+
+set -euo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+src=$(realpath "${LINUX:-$top/build/linux}")
+kernel=$(realpath -m "${KERNEL:-$top/build/kernel}")
+perf=$top/build/perf
+selftests=$top/build/selftests
+jobs=-j$(nproc)
+
+"$top/scripts/deps.sh" "$1"
+
+cc=gcc
+if command -v ccache >/dev/null; then
+	cc='ccache gcc'
+	# Lets builds in different directories share results.
+	export CCACHE_BASEDIR=$top
+fi
+
+# build DIR CHECK COMMAND...: run COMMAND unless nothing that the find
+# expression CHECK selects is newer than the last time. make alone would take
+# ten seconds to find that out.
+build()
+{
+	local dir=$1 newer
+	local -a check
+
+	mapfile -t check < <(xargs -n1 <<<"$2")
+	shift 2
+	mkdir -p "$dir"
+	exec 8>"$dir/.lock"
+	flock 8
+	if [ -e "$dir/.built" ]; then
+		newer=$(find "${check[@]}" -newer "$dir/.built" -print -quit)
+		[ -n "$newer" ] || return 0
+	fi
+	# The time of the start: what is edited meanwhile is newer.
+	touch "$dir/.building"
+	echo "build: ${dir#"$top"/}"
+	"$@" 8>&-
+	mv "$dir/.building" "$dir/.built"
+}
+
+make_kernel()
+{
+	make -s -C "$src" O="$kernel" CC="$cc" HOSTCC="$cc" LOCALVERSION= \
+		"$jobs" bzImage vmlinux
+	make -s -C "$src" O="$kernel" headers
+}
+
+# Without what only some machines have, and what takes long to build.
+make_perf()
+{
+	make -s -C "$src/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "$jobs" \
+		BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 >"$perf/build.log" ||
+		{ tail -n 40 "$perf/build.log" >&2; return 1; }
+}
+
+# -B: the rules of selftests do not know of the kernel's headers.
+make_selftests()
+{
+	make -s -B -C "$dir" OUTPUT="$selftests" CC="$cc" \
+		KHDR_INCLUDES="-isystem $kernel/usr/include"
+	make -s -C "$dir" OUTPUT="$selftests" COLLECTION=persistent emit_tests |
+		sed -n 's/^persistent://p' >"$selftests/list"
+}
+
+case ${1-} in
+kernel)
+	configs=${CONFIGS:-$top/configs/vm.config}
+	# shellcheck disable=SC2086 # a list
+	"$top/scripts/config.sh" "$src" "$kernel" $configs
+	build "$kernel" "$kernel/.config $src -type d ( -path $src/.git -o
+		-path $src/Documentation -o -path $src/tools/perf -o
+		-path $src/tools/testing ) -prune -o -not -path $src/.git" make_kernel
+	;;
+perf)
+	build "$perf" "$src/tools -path $src/tools/testing -prune -o" make_perf
+	;;
+selftests)
+	dir=$src/tools/testing/selftests/perf_events/persistent
+	if [ ! -e "$dir/Makefile" ]; then
+		echo "build: there are no tests in $dir" >&2
+		exit 1
+	fi
+	build "$selftests" "$dir $src/tools/testing/selftests/lib.mk
+		$src/tools/testing/selftests/kselftest_harness.h
+		$kernel/usr/include/linux/perf_event.h" make_selftests
+	;;
+*)
+	sed -n '4s/^# //p' "$0" >&2
+	exit 1
+	;;
+esac

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Install the Debian packages that are missing.
+#
+# usage: deps.sh GROUP...
+#
+# A group is what one of the build steps needs; see below.
+
+set -eu
+
+packages()
+{
+	case $1 in
+	source) echo linux-source-6.12 git xz-utils make gcc ;;
+	kernel) echo make gcc libc6-dev flex bison bc perl libelf-dev ccache ;;
+	perf)
+		echo make gcc g++ libc6-dev flex bison pkg-config ccache python3 \
+			libtraceevent-dev libelf-dev libdw-dev libunwind-dev \
+			libslang2-dev zlib1g-dev libzstd-dev liblzma-dev libssl-dev \
+			libnuma-dev libcap-dev python3-dev python3-setuptools \
+			systemtap-sdt-dev
+		;;
+	vm) echo qemu-system-x86 iproute2 ;;
+	test) echo make gcc libc6-dev ;;
+	demo) echo linux-perf ;;
+	check) echo shellcheck perl python3-ply python3-git ;;
+	*)
+		echo "deps.sh: no group '$1'" >&2
+		exit 1
+		;;
+	esac
+}
+
+missing=
+for group in "$@"; do
+	for pkg in $(packages "$group"); do
+		case " $missing " in
+		*" $pkg "*) continue ;;
+		esac
+		if ! dpkg-query -W -f '${db:Status-Status}\n' "$pkg" 2>/dev/null |
+		   grep -qx installed; then
+			missing="$missing $pkg"
+		fi
+	done
+done
+[ -n "$missing" ] || exit 0
+
+echo "deps: installing, needed for $*:$missing"
+sudo=
+[ "$(id -u)" -eq 0 ] || sudo=sudo
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086 # a list
+if ! { $sudo apt-get -q update &&
+       $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+		--no-install-recommends install $missing; } >"$log" 2>&1; then
+	tail -n 20 "$log" >&2
+	echo "deps: apt-get could not install:$missing" >&2
+	exit 1
+fi

@@ -1,0 +1,218 @@
+#!/bin/bash
+# Write the commits of build/linux back to patches/ and the new files.
+#
+# usage: refresh.sh [-n | -f]
+#
+#   -n  write nothing, fail if there is something to write
+#   -f  also if the series changed since build/linux was made from it
+#
+# Edits that are not committed go into the last commit that touches the file.
+
+set -euo pipefail
+. "$(dirname "$0")/series-lib.sh"
+
+force=0 dry=0
+case ${1-} in
+-f) force=1 ;;
+-n) dry=1 ;;
+esac
+
+[ -e "$linux/.git" ] || die "there is no ${linux#"$top"/}; 'make source' makes it"
+exec 9>"$top/build/.source.lock"
+flock 9
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+load_state
+if [ $force = 0 ] && [ -n "$saved_hash" ] && [ "$saved_hash" != "$(series_hash)" ]; then
+	die "patches/ or the new files changed since ${linux#"$top"/} was made from" \
+		"them and would be overwritten; with -f they are"
+fi
+base=$(lgit rev-parse --verify 'base^{commit}')
+head=$(lgit rev-parse HEAD)
+lgit merge-base --is-ancestor "$base" "$head" || die "HEAD does not descend from base"
+if [ -e "$(git_path rebase-merge)" ] || [ -e "$(git_path rebase-apply)" ]; then
+	die "a rebase is under way in ${linux#"$top"/}; end it first"
+fi
+if [ -n "$(lgit rev-list --merges "$base..$head")" ]; then
+	die "a merge among the commits; the series must be linear"
+fi
+if lgit log --format=%s "$base..$head" | grep -E '^(fixup|squash|amend)!'; then
+	die "fold these first: git -C ${linux#"$top"/} rebase -i --autosquash base"
+fi
+
+# --- Edits that are not committed.
+
+by_hand="commit it by hand: git add; git commit -s"
+untracked=$(lgit ls-files --others --exclude-standard | head -n 5)
+[ -z "$untracked" ] || die "not in any commit, $by_hand:" $'\n'"$untracked"
+
+lgit diff --name-only --no-renames HEAD >"$tmp/edited"
+if [ -s "$tmp/edited" ]; then
+	while read -r file; do
+		commit=$(lgit log -1 --format=%H --no-renames "$base..$head" -- "$file")
+		[ -n "$commit" ] ||
+			die "no commit of the series touches $file, so none can take the edit; $by_hand"
+		echo "$commit $file"
+	done <"$tmp/edited" >"$tmp/targets"
+
+	# No later commit touches these files, so nothing can conflict: each
+	# commit from the target on gets the file as it is now.
+	lgit diff --raw --no-renames --no-abbrev HEAD |
+		awk -F'[ \t]' '{ print $6, $2 }' >"$tmp/modes"
+	new=$base
+	: >"$tmp/folded"
+	for commit in $(lgit rev-list --reverse "$base..$head"); do
+		sed -n "s/^$commit //p" "$tmp/targets" >>"$tmp/folded"
+		export GIT_INDEX_FILE=$tmp/index
+		lgit read-tree "$commit"
+		while read -r file; do
+			mode=$(awk -v f="$file" '$1 == f { print $2 }' "$tmp/modes")
+			if [ "$mode" = 000000 ]; then
+				printf '0 %040d\t%s\n' 0 "$file"
+			else
+				printf '%s %s\t%s\n' "$mode" \
+					"$(lgit hash-object -w --no-filters "$linux/$file")" "$file"
+			fi
+		done <"$tmp/folded" | lgit update-index --index-info
+		tree=$(lgit write-tree)
+		unset GIT_INDEX_FILE
+		new=$(lgit cat-file commit "$commit" | sed '1,/^$/d' |
+			GIT_AUTHOR_NAME=$(lgit log -1 --format=%an "$commit") \
+			GIT_AUTHOR_EMAIL=$(lgit log -1 --format=%ae "$commit") \
+			GIT_AUTHOR_DATE=$(lgit log -1 --format=%ad --date=raw "$commit") \
+			git -C "$linux" commit-tree "$tree" -p "$new")
+	done
+	while read -r commit file; do
+		echo "refresh: $file goes into \"$(lgit log -1 --format=%s "$commit")\""
+	done <"$tmp/targets"
+	head=$new
+fi
+
+# --- Export to a directory of its own; nothing of the repository is touched
+# until all of it is known to be good.
+
+out=$tmp/out
+mkdir -p "$out/patches"
+sed '/^[^#]/,$d' "$series" >"$out/patches/series"
+lgit ls-tree -r --name-only "$base" >"$tmp/base-files"
+: >"$tmp/new-files"
+n=0
+for commit in $(lgit rev-list --reverse "$base..$head"); do
+	n=$((n + 1))
+	subject=$(lgit log -1 --format=%s "$commit")
+	name=$(lgit log -1 --format=%f "$commit" | cut -c1-52)
+	name=$(printf '%04d-%s.patch' $n "${name%%[-.]}")
+
+	lgit diff-tree -r --name-only --no-renames "$commit^" "$commit" >"$tmp/touched"
+	grep -vxFf "$tmp/base-files" "$tmp/touched" >"$tmp/new" || :
+	again=$(grep -xFf "$tmp/new-files" "$tmp/new" || :)
+	[ -z "$again" ] ||
+		die "\"$subject\" changes a file that an earlier commit creates; fold that into" \
+			"the earlier one: $again"
+	cat "$tmp/new" >>"$tmp/new-files"
+	while read -r file; do
+		mode=$(lgit ls-tree "$commit" -- "$file" | cut -d' ' -f1)
+		mkdir -p "$out/$(dirname "$file")"
+		lgit cat-file blob "$commit:$file" >"$out/$file"
+		case $mode in
+		100644) ;;
+		100755) chmod +x "$out/$file" ;;
+		*) die "$file of \"$subject\" is neither a file nor a program" ;;
+		esac
+	done <"$tmp/new"
+
+	# Without what would change with every refresh or base: the commit id
+	# and the index lines.
+	{
+		lgit -c format.subjectPrefix=PATCH -c i18n.logOutputEncoding=UTF-8 \
+			show -s --format=email --no-color --no-notes --no-mailmap \
+			--no-show-signature "$commit" |
+			sed '1s/^From [0-9a-f]*/From 0000000000000000000000000000000000000000/'
+		echo ---
+		grep -xFf "$tmp/base-files" "$tmp/touched" >"$tmp/changed" || :
+		if [ -s "$tmp/changed" ]; then
+			echo
+			xargs -d '\n' -a "$tmp/changed" git -C "$linux" diff-tree -p -U3 \
+				--no-renames --no-color --no-ext-diff --no-textconv \
+				--diff-algorithm=myers --src-prefix=a/ --dst-prefix=b/ \
+				"$commit^" "$commit" -- | sed '/^index [0-9a-f]*\.\./d'
+		fi
+	} >"$out/patches/$name"
+	if grep -q '^Binary files' "$out/patches/$name"; then
+		die "\"$subject\" changes a binary file"
+	fi
+	echo "$name $(tr '\n' ' ' <"$tmp/new")" | sed 's/ *$//' >>"$out/patches/series"
+done
+
+# A new file must not land on a file that is this repository's own.
+series_lines "$series" | tr -s ' ' '\n' | sort -u >"$tmp/old-names"
+while read -r file; do
+	if [ -e "$top/$file" ] && ! grep -qxF "$file" "$tmp/old-names" &&
+	   ! cmp -s "$top/$file" "$out/$file"; then
+		die "the new file $file would overwrite one of this repository"
+	fi
+done <"$tmp/new-files"
+
+# --- The export must give the very same history.
+
+new=$(replay "$out" "$tmp")
+if ! lgit diff-tree --quiet "$head" "$new" ||
+   [ "$(lgit log --format=%an%ae%at%B "$base..$head")" != \
+     "$(lgit log --format=%an%ae%at%B "$base..$new")" ]; then
+	die "the exported patches do not give the commits they were made from"
+fi
+
+if [ $dry = 1 ]; then
+	diff -ru "$top/patches" "$out/patches" >"$tmp/diff" || :
+	while read -r file; do
+		diff -u "$top/$file" "$out/$file" || :
+		[ "$(stat -c %a "$top/$file")" = "$(stat -c %a "$out/$file")" ] ||
+			echo "mode of $file"
+	done <"$tmp/new-files" >>"$tmp/diff" 2>&1
+	[ -s "$tmp/diff" ] || exit 0
+	head -n 40 "$tmp/diff"
+	die "the series is not what is in ${linux#"$top"/}"
+fi
+
+# --- Install; a file that is the same keeps its time.
+
+put()
+{
+	local want have
+
+	want=$(stat -c %a "$1")
+	have=$(stat -c %a "$2" 2>/dev/null || :)
+	if ! cmp -s "$1" "$2"; then
+		mkdir -p "$(dirname "$2")"
+		cp "$1" "$2"
+	fi
+	[ "$want" = "$have" ] || chmod "$want" "$2"
+}
+
+while read -r file; do
+	put "$out/$file" "$top/$file"
+done <"$tmp/new-files"
+for file in "$out"/patches/*; do
+	put "$file" "$top/patches/${file##*/}"
+done
+# What the old series names and the new one does not.
+while read -r file; do
+	case $file in
+	*.patch) [ -e "$out/patches/$file" ] || rm -f "$top/patches/$file" ;;
+	*)
+		if ! grep -qxF "$file" "$tmp/new-files"; then
+			rm -f "$top/$file"
+			(cd "$top" && rmdir -p --ignore-fail-on-non-empty "$(dirname "$file")")
+		fi
+		;;
+	esac
+done <"$tmp/old-names"
+
+# The same content in the commits that a replay makes.
+lgit update-ref -m refresh HEAD "$new"
+lgit reset -q
+lgit update-index --skip-worktree .gitignore
+save_state
+echo "refresh: $n commits, $(wc -l <"$tmp/new-files") new files"

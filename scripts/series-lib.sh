@@ -1,0 +1,121 @@
+# shellcheck shell=bash
+# Sourced by the scripts that turn the series into commits and back.
+#
+# The series is patches/series: a line for each commit, with its patch in
+# patches/ and the new files it brings, which stand whole in this repository
+# at their kernel path.
+#
+# LINUX: the git tree to work on (build/linux).
+
+top=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
+linux=$(realpath -m "${LINUX:-$top/build/linux}")
+series=$top/patches/series
+
+die()
+{
+	echo "${0##*/}: $*" >&2
+	exit 1
+}
+
+lgit()
+{
+	git -C "$linux" "$@"
+}
+
+# The lines of a series file without comments.
+series_lines()
+{
+	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$1"
+}
+
+# Names what the series consists of right now.
+series_hash()
+{
+	local patch files file
+
+	series_lines "$series" | while read -r patch files; do
+		echo "$patch $files"
+		sha256sum <"$top/patches/$patch"
+		for file in $files; do
+			[ ! -x "$top/$file" ] || echo executable
+			sha256sum <"$top/$file"
+		done
+	done | sha256sum | cut -d' ' -f1
+}
+
+git_path()
+{
+	lgit rev-parse --path-format=absolute --git-path "$1"
+}
+
+# What build/linux and the series were when they last agreed. Kept in the git
+# directory, so that a worktree has its own.
+state_file()
+{
+	git_path series-state
+}
+
+save_state()
+{
+	echo "$(series_hash) $(lgit rev-parse HEAD)" >"$(state_file)"
+}
+
+# Sets saved_hash and saved_head, empty when there never was an agreement.
+# shellcheck disable=SC2034 # the two are for those who source this
+load_state()
+{
+	saved_hash='' saved_head=''
+	if [ -e "$(state_file)" ]; then
+		read -r saved_hash saved_head <"$(state_file)"
+	fi
+}
+
+# replay ROOT TMP: the commit id of the series in ROOT on top of base. Works in an index of its own:
+# the files in build/linux, and the times that make looks at, stay as they are.
+# The committer is the author, so that the same series gives the same id.
+replay()
+{
+	local root=$1 tmp=$2 commit patch files file mode
+
+	export GIT_INDEX_FILE=$tmp/index
+	commit=$(lgit rev-parse --verify 'base^{commit}')
+	lgit read-tree "$commit"
+	series_lines "$root/patches/series" >"$tmp/lines"
+	while read -r patch files <&3; do
+		git mailinfo -b --no-scissors "$tmp/body" "$tmp/diff" \
+			<"$root/patches/$patch" >"$tmp/info" ||
+			die "cannot read patches/$patch"
+		# A commit that brings only new files has an empty patch.
+		if grep -q '^diff ' "$tmp/diff" &&
+		   ! lgit apply --cached --whitespace=nowarn "$tmp/diff"; then
+			die "patches/$patch does not apply to $(lgit log -1 --format=%s base)"
+		fi
+		for file in $files; do
+			[ -f "$root/$file" ] || die "$file of $patch is missing"
+			mode=100644
+			[ ! -x "$root/$file" ] || mode=100755
+			printf '%s %s\t%s\n' $mode \
+				"$(lgit hash-object -w --no-filters "$root/$file")" "$file"
+		done >"$tmp/new"
+		if [ -s "$tmp/new" ]; then
+			# shellcheck disable=SC2086 # a list
+			file=$(lgit ls-files -- $files)
+			[ -z "$file" ] || die "new files of $patch exist already: $file"
+			lgit update-index --index-info <"$tmp/new"
+		fi
+		GIT_AUTHOR_NAME=$(sed -n 's/^Author: //p' "$tmp/info")
+		GIT_AUTHOR_EMAIL=$(sed -n 's/^Email: //p' "$tmp/info")
+		GIT_AUTHOR_DATE=$(sed -n 's/^Date: //p' "$tmp/info")
+		export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE
+		commit=$({
+			sed -n 's/^Subject: //p' "$tmp/info"
+			echo
+			cat "$tmp/body"
+		} | git stripspace |
+			GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME \
+			GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL \
+			GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE \
+			git -C "$linux" commit-tree "$(lgit write-tree)" -p "$commit")
+	done 3<"$tmp/lines"
+	echo "$commit"
+}

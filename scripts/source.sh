@@ -1,0 +1,95 @@
+#!/bin/bash
+# Make build/linux: Debian's kernel source as a git tree with the series on
+# top. Done again when the series changed, for example by a git pull, unless
+# there are edits in build/linux that make refresh has not written back.
+#
+# usage: source.sh [-f]
+#
+#   -f  drop such edits
+
+set -euo pipefail
+. "$(dirname "$0")/series-lib.sh"
+
+force=0
+[ "${1-}" != -f ] || force=1
+
+# Debian has its .gitignore hide whatever is not packaging, and a new .gitignore
+# too. It stays as it is in every commit; only the file is another one.
+show_new_files()
+{
+	git -C "$1" update-index --skip-worktree .gitignore
+	sed -i -e '/^\/\*$/d' -e 's|^!/debian/$|!.gitignore|' "$1/.gitignore"
+}
+
+# Unpacked beside its place, so that an interruption leaves nothing half done.
+unpack()
+{
+	local dir=$linux.new version
+
+	"$top/scripts/deps.sh" source
+	# shellcheck source=BASE
+	. "$top/BASE"
+	version=$(dpkg-query -W -f '${Version}' "$PACKAGE")
+	if [ "$version" != "$VERSION" ]; then
+		echo "source: the series was made on $PACKAGE $VERSION, using $version"
+	fi
+	echo "source: unpacking $PACKAGE $version into ${linux#"$top"/}"
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	tar -xf "/usr/src/$PACKAGE.tar.xz" -C "$dir" --strip-components=1
+
+	git init -q -b persistent "$dir"
+	# Files that are read often and packed never.
+	git -C "$dir" config core.looseCompression 0
+	git -C "$dir" config gc.auto 0
+	git -C "$dir" config core.autocrlf false
+	# All of it: some files of the source match its own .gitignore.
+	git -C "$dir" add -A -f
+	export GIT_AUTHOR_NAME=Debian GIT_AUTHOR_EMAIL=debian-kernel@lists.debian.org
+	GIT_AUTHOR_DATE=$(date -R -r "$dir/Makefile")
+	export GIT_AUTHOR_DATE
+	git -C "$dir" update-ref HEAD "$(
+		printf 'Linux %s\n\n%s %s\n' "$(make -s -C "$dir" kernelversion)" \
+			"$PACKAGE" "$version" |
+			GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME \
+			GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL \
+			GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE \
+			git -C "$dir" commit-tree "$(git -C "$dir" write-tree)")"
+	git -C "$dir" tag base
+	show_new_files "$dir"
+	mv "$dir" "$linux"
+}
+
+mkdir -p "$top/build"
+exec 9>"$top/build/.source.lock"
+flock 9
+
+[ -e "$linux/.git" ] || unpack
+lgit rev-parse -q --verify 'base^{commit}' >/dev/null ||
+	die "$linux has no tag 'base'; 'make clean' removes it"
+
+load_state
+hash=$(series_hash)
+head=$(lgit rev-parse HEAD)
+if [ $force = 0 ]; then
+	[ "$hash" != "$saved_hash" ] || exit 0
+	if [ "$head" != "${saved_head:-$(lgit rev-parse base)}" ] ||
+	   [ -n "$(lgit status --porcelain)" ]; then
+		cat >&2 <<-END
+			source: the series changed, but ${linux#"$top"/} has edits that are not in it
+			source: and is left alone. 'scripts/refresh.sh -f' writes these edits
+			source: over the series, 'scripts/source.sh -f' the series over the edits.
+		END
+		exit 0
+	fi
+fi
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+new=$(replay "$top" "$tmp")
+# Writes only the files that differ, so that builds stay incremental.
+lgit reset -q --hard "$new"
+show_new_files "$linux"
+[ $force = 0 ] || lgit clean -q -d -f
+save_state
+echo "source: ${linux#"$top"/} is at $(lgit log -1 --format='%h ("%s")')"

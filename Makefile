@@ -7,7 +7,7 @@ CONFIGS ?= configs/vm.config
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo test test-unpatched vm \
-	refresh series check clean
+	refresh series check check-fastpath clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -49,6 +49,10 @@ series: source ## complete patches for git am on your own tree, build/series
 
 check: source ## check the scripts and the series
 	@scripts/check.sh
+
+check-fastpath: source ## show that the code which records a sample is not touched
+	@scripts/deps.sh kernel
+	@scripts/check-fastpath.sh build/linux configs/vm.config build/fastpath
 
 clean: ## remove build, unless edits in build/linux would be lost
 	@scripts/clean.sh

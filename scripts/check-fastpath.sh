@@ -10,7 +10,7 @@
 
 set -eu
 
-src=$1 config=$2 out=$3
+src=$(realpath "$1") config=$(realpath "$2") out=$(realpath -m "$3")
 top=$(dirname "$(realpath "$0")")
 
 functions='perf_output_begin perf_output_begin_forward perf_output_begin_backward

@@ -8,7 +8,7 @@
 #   -m  its memory in MiB (2048)
 #   -a  added to the kernel command line
 #   -t  seconds after which the guest counts as hung (600)
-#   -k  O= directory of the kernel to boot (build/kernel)
+#   -k  O= directory of the kernel to boot ($KERNEL, or build/kernel)
 #
 # The guest sees the host's files read-only, with a tmpfs on /tmp, /run and
 # /var/tmp, and build/out of this repository, writable, as /tmp/out. CMD runs
@@ -41,7 +41,7 @@ die()
 	exit 125
 }
 
-cpus=2 mem=2048 args='' limit='' kernel=$build/kernel
+cpus=2 mem=2048 args='' limit='' kernel=${KERNEL:-$build/kernel}
 while getopts s:m:a:t:k:h opt; do
 	case $opt in
 	s) cpus=$OPTARG ;;

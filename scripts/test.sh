@@ -1,0 +1,137 @@
+#!/bin/bash
+# Run the tests in guests of one and of four CPUs: the kernel's selftests,
+# the shell tests of perf that came with the series, and those of perf's own
+# tests that touch what the series changes.
+#
+# usage: test.sh [-u]
+#
+#   -u  on the unpatched kernel, with the series' own tests only. None may
+#       pass, or it would not need the series
+#
+# Environment:
+#   KERNEL     O= directory of the kernel (build/kernel)
+#   TEST_CPUS  sizes of the guests ("1 4")
+#
+# The logs are in build/test/. The last line says what happened.
+
+set -uo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+kernel=$(realpath "${KERNEL:-$top/build/kernel}")
+logs=$top/build/test
+stages='selftests perf regression'
+
+# May pass without the series, as they test what is said in that case.
+unpatched_ok='persistent events: no kernel support'
+
+unpatched=0
+if [ "${1-}" = -u ]; then
+	unpatched=1
+	stages='selftests perf'
+	logs=$top/build/test-unpatched
+	kernel=$top/build/kernel-base
+	base=$top/build/linux-base
+	if [ ! -e "$base/Makefile" ]; then
+		git -C "$top/build/linux" worktree prune
+		git -C "$top/build/linux" worktree add -f -q --detach "$base" base || exit
+	fi
+	LINUX=$base KERNEL=$kernel "$top/scripts/build.sh" kernel || exit
+fi
+rm -rf "$logs"
+mkdir -p "$logs"
+
+# Prints "ok NAME", "failed NAME" or "skipped NAME" for each result in the log
+# of a stage, and a failure for what began and did not end.
+results()
+{
+	awk '
+	function end_program(status)
+	{
+		if (!seen)
+			print (status == 0 ? "ok" : status == 4 ? "skipped" : "failed"), name
+		else if (plan > seen)
+			print "failed", name ": only " seen " of " plan " tests ran"
+		else if (status != 0 && !failed)
+			print "failed", name ": exit status " status
+		name = ""
+	}
+	/^### begin / { name = $3; seen = failed = plan = 0; next }
+	/^### end /   { end_program($4); next }
+
+	# kselftest: TAP.
+	/^1\.\.[0-9]+/ {
+		plan = substr($1, 4)
+		if (/# SKIP/) {
+			seen++
+			print "skipped", name
+		}
+	}
+	/^(not )?ok [0-9]+/ {
+		seen++
+		what = $0
+		sub(/^(not )?ok [0-9]+ (- )?/, "", what)
+		if (/^not/)
+			failed++
+		print (/^not/ ? "failed" : /# (SKIP|XFAIL)/ ? "skipped" : "ok"), name ": " what
+	}
+
+	# perf test.
+	/: (Ok|FAILED!|Skip.*)$/ && !/Running/ {
+		what = $0
+		sub(/^[: ]*[0-9.]+: /, "", what)
+		sub(/ *: (Ok|FAILED!|Skip.*)$/, "", what)
+		seen++
+		if (/FAILED!$/)
+			failed++
+		print (/Ok$/ ? "ok" : /FAILED!$/ ? "failed" : "skipped"), what
+	}
+	END {
+		if (name != "")
+			print "failed", name ": no end"
+	}' "$1"
+}
+
+passed=0 failed=0 skipped=0 wrong=0
+for cpus in ${TEST_CPUS:-1 4}; do
+	for stage in $stages; do
+		log=$logs/$stage-$cpus.log
+		start=$SECONDS
+		VM_LOG=$logs/$stage-$cpus.vm.log "$top/scripts/vm.sh" -k "$kernel" \
+			-s "$cpus" -t "${TEST_TIMEOUT:-900}" \
+			"$top/scripts/test-guest.sh" "$stage" >"$log" 2>&1
+		status=$?
+		results "$log" | sort -u >"$log.results"
+		# A test fails by its result; anything else is the guest's end
+		# or a complaint of its kernel.
+		[ $status -eq 0 ] ||
+			echo "failed $stage: the guest's exit status is $status" >>"$log.results"
+
+		p=$(grep -c '^ok ' "$log.results")
+		f=$(grep -c '^failed ' "$log.results")
+		s=$(grep -c '^skipped ' "$log.results")
+		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+		printf '%-10s  %s CPUs  %3d passed %3d failed %3d skipped  %4d s\n' \
+			"$stage" "$cpus" "$p" "$f" "$s" $((SECONDS - start))
+		if [ $unpatched = 1 ]; then
+			if grep '^ok ' "$log.results" | grep -vF "$unpatched_ok" |
+			   sed 's/^ok /  passed without the series: /' | grep .; then
+				wrong=1
+			fi
+			# That nothing ran shows nothing.
+			if [ $status -ne 0 ] || [ $((f + s)) -eq 0 ]; then
+				echo "  the tests did not run; log: ${log#"$top"/}"
+				wrong=1
+			fi
+		elif [ "$f" -gt 0 ]; then
+			sed -n 's/^failed /  FAILED: /p' "$log.results"
+			grep -A 20 '^vm.sh: ' "$log"
+			echo "  log: ${log#"$top"/}"
+		fi
+	done
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+if [ $unpatched = 1 ]; then
+	exit $wrong
+fi
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the tests of namespaces have in common: a directory and names of their
+# own, both gone afterwards, and checks that say what they saw.
+
+# shellcheck disable=SC2034 # used by those that source this
+
+persistent_pmu=/sys/bus/event_source/devices/persistent
+tmp=$(mktemp -d /tmp/__perf_test.persistent.XXXXX)
+data=$tmp/perf.data
+prefix=perf_test_$$
+ns=${prefix}_ns
+failed=0
+
+persistent_cleanup() {
+	local status=$? name
+
+	trap - EXIT TERM INT
+	for name in "$persistent_pmu"/events/"$prefix"*; do
+		[ -e "$name" ] && perf ctl -d "${name##*/}"
+	done
+	rm -rf "$tmp"
+	exit "$status"
+}
+trap persistent_cleanup EXIT
+trap 'exit 1' TERM INT
+
+skip() {
+	echo "Skip: $1"
+	exit 2
+}
+
+persistent_require() {
+	[ -e "$persistent_pmu/type" ] || skip "the kernel has no persistent events"
+	[ "$(id -u)" = 0 ] || skip "not root"
+}
+
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+
+pass() {
+	echo "ok: $*"
+}
+
+# check WHAT COMMAND...: the command succeeds
+check() {
+	local what=$1
+
+	shift
+	if "$@" > "$tmp/out" 2>&1; then
+		pass "$what"
+	else
+		fail "$what: '$*' returned $?"
+		cat "$tmp/out"
+	fi
+}
+
+# refuse WHAT TEXT COMMAND...: the command fails, and says TEXT (kept in said)
+refuse() {
+	local what=$1 text=$2
+
+	shift 2
+	if "$@" > "$tmp/said" 2>&1; then
+		fail "$what: '$*' succeeded"
+	elif ! grep -qF -- "$text" "$tmp/said"; then
+		fail "$what: '$*' does not say '$text':"
+		cat "$tmp/said"
+	else
+		pass "$what"
+	fi
+}
+
+# same WHAT EXPECTED SEEN
+same() {
+	if [ "$2" = "$3" ]; then
+		pass "$1: $3"
+	else
+		fail "$1: '$3' instead of '$2'"
+	fi
+}
+
+exists() {
+	[ -e "$persistent_pmu/events/$1" ]
+}
+
+gone() {
+	! exists "$1"
+}
+
+# column NAME: what the last 'perf ctl -l NS' says there; all but OWNER are one word
+column() {
+	awk -v name="$1" '
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) nr = i }
+		NR == 2 { print $nr }' "$tmp/out"
+}
+
+# A program of a name that no other has, so that its execs can be counted
+exec_event=sched:sched_process_exec
+marker=$tmp/mark_$$
+cp "$(type -P true)" "$marker"
+
+mark() {
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		"$marker"
+	done
+}
+
+# marks FILE: how many of the runs are in there
+marks() {
+	perf script -i "$1" -F event,trace 2> /dev/null |
+		grep -c "sched_process_exec: filename=$marker " || true
+}

@@ -1,0 +1,85 @@
+#!/bin/bash
+# what perf record -P, -k and perf ctl refuse, and what they say
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+
+period_hint="use --period"
+
+test_names() {
+	local name
+
+	for name in Foo 1st foo.bar "$(printf 'x%.0s' {1..48})"; do
+		refuse "name '$name'" "it takes up to 47 of a-z, 0-9, '_'" \
+		       perf record -P "$name" -e cpu-clock -a
+	done
+	refuse "a word of the parser" "means" perf record -P period -e cpu-clock -a
+}
+
+# What -P meant before
+test_old_meaning() {
+	refuse "a program" "$period_hint" perf record -P ./prog
+	refuse "an option after it" "$period_hint" perf record -P -a
+	refuse "at the end" "$period_hint" perf record -a -P
+	refuse "a command" "leave out 'true'" perf record -P "$ns" -a true
+	refuse "no target" "-a for all, or -C LIST" perf record -P "$ns" -e cpu-clock
+	refuse "no target" "$period_hint" perf record -P "$ns" -e cpu-clock
+}
+
+test_options() {
+	refuse "-p" "-p cannot be used with -P" perf record -P "$ns" -p $$
+	refuse "-t" "-t cannot be used with -P" perf record -P "$ns" -t $$
+	refuse "-u" "-u cannot be used with -P" perf record -P "$ns" -u root
+	refuse "-o" "-o cannot be used with -P" perf record -P "$ns" -a -o "$data"
+	refuse "-D" "-D cannot be used with -P" perf record -P "$ns" -a -D 10
+}
+
+test_groups() {
+	refuse "a group" "groups" perf record -P "$ns" -e '{cpu-clock,page-faults}' -a
+	check "nothing is left of it" gone "$ns"
+}
+
+test_taken() {
+	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
+	refuse "the name is taken" "There is a namespace called '$ns' already" \
+	       perf record -P "$ns" -e cpu-clock -C 0 -m 1
+	refuse "-k of an event" "there is no -e persistent" perf record -e cpu-clock -o "$data" -k
+	refuse "a namespace with a modifier" "is read as it is" \
+	       perf record -e "persistent/$ns/u" -o "$data"
+	refuse "a namespace of a process" "select processes in the report" \
+	       perf record -e "persistent/$ns/" -p $$ -o "$data"
+}
+
+# The namespaces that exist are named.
+test_missing() {
+	refuse "no such namespace to read" "no namespace called '${ns}_not'" \
+	       perf record -e "persistent/${ns}_not/" -o "$data"
+	check "those that exist" grep -q "Those that exist: .*$ns" "$tmp/said"
+	refuse "no such namespace to list" "no namespace called '${ns}_not'" perf ctl -l "${ns}_not"
+	check "those that exist" grep -q "Those that exist: .*$ns" "$tmp/said"
+	refuse "no such namespace for -r" "no namespace called" perf ctl -r "${ns}_not" -o "$data"
+	refuse "no such namespace to delete" "no namespace called" perf ctl -d Not.A.Name
+}
+
+test_nobody() {
+	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
+
+	"${as[@]}" true 2> /dev/null || { echo "no setpriv: not tested"; return; }
+	refuse "create as nobody" "needs CAP_PERFMON" "${as[@]}" perf record -P "${ns}2" -e cpu-clock -a
+	refuse "delete as nobody" "No permission" "${as[@]}" perf ctl -d "$ns"
+	check "it is still there" exists "$ns"
+	check "names are for all to see" sh -c "${as[*]} perf ctl -l | grep -q '^$ns '"
+}
+
+test_names
+test_old_meaning
+test_options
+test_groups
+test_taken
+test_missing
+test_nobody
+exit "$failed"

@@ -1,0 +1,80 @@
+#!/bin/bash
+# options of perf record mean the same with -P
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+cgroups=/sys/fs/cgroup
+
+# frequency or period of an event, from the output of perf evlist -v
+sampling() {
+	sed -n "s/^$1:.* { sample_period, sample_freq }: \([0-9]*\),.*/\1/p" "$tmp/evlist"
+}
+
+# -C, --filter, -F, -g
+test_one_cpu() {
+	check "create on one CPU" perf record -P "$ns" -C 0 -m 64 -g -F 250 \
+	      -e "$exec_event" --filter "filename ~ \"$tmp/*\"" -e cpu-clock
+	mark 1
+	taskset -c 0 sh -c 'true; ls > /dev/null'
+	for _ in 1 2 3; do
+		taskset -c 0 "$marker"
+	done
+	check "list" perf ctl -l "$ns"
+	same "CPUs" 0 "$(column CPUS)"
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+	perf script -i "$data" -F comm,cpu,event,trace,ip,sym > "$tmp/script" 2> /dev/null
+	perf evlist -v -i "$data" > "$tmp/evlist"
+	check "execs that pass, on that CPU" test "$(grep -c "filename=$marker" "$tmp/script")" -ge 3
+	same "execs that do not pass" 0 "$(grep "$exec_event" "$tmp/script" | grep -vc "$marker")"
+	same "CPUs of samples" "[000]" "$(grep -o '\[00[0-9]\]' "$tmp/script" | sort -u)"
+	same "frequency" 250 "$(sampling cpu-clock)"
+	check "call chains" sh -c "grep -A2 '$exec_event' $tmp/script | grep -q '^	'"
+}
+
+# -c, -G
+test_cgroup() {
+	local enabled=
+
+	if ! mkdir "$cgroups/$prefix" || ! [ -e "$cgroups/cgroup.subtree_control" ]; then
+		rmdir "$cgroups/$prefix"
+		echo "no cgroup2 at $cgroups: -G is not tested"
+		return
+	fi
+	# Until something is enabled below the root, not even perf_event is.
+	if ! grep -q . "$cgroups/cgroup.subtree_control"; then
+		echo +pids > "$cgroups/cgroup.subtree_control"
+		enabled=y
+	fi
+
+	check "create for a cgroup" perf record -P "$ns" -c 1 -e "$exec_event" -e page-faults \
+	      -G "$prefix,$prefix" -a
+	mark 2
+	(echo "$BASHPID" > "$cgroups/$prefix/cgroup.procs" && mark 4)
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+	perf evlist -v -i "$data" > "$tmp/evlist"
+	same "execs in the cgroup" 4 "$(marks "$data")"
+	same "period" 1 "$(sampling page-faults)"
+
+	check "the cgroup is not in use any more" rmdir "$cgroups/$prefix"
+	[ -z "$enabled" ] || echo -pids > "$cgroups/cgroup.subtree_control"
+}
+
+# An event that does not overwrite makes a queue, which reading leaves as it is.
+test_queue() {
+	check "create a queue" perf record -P "$ns" -e "$exec_event/no-overwrite/" -a
+	mark 3
+	check "read" perf record -e "persistent/$ns/" -o "$data"
+	same "execs" 3 "$(marks "$data")"
+	mark 1
+	check "read again" perf record -e "persistent/$ns/" -o "$data" -k
+	same "execs" 4 "$(marks "$data")"
+}
+
+test_one_cpu
+test_cgroup
+test_queue
+exit "$failed"

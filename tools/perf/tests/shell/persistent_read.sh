@@ -1,0 +1,83 @@
+#!/bin/bash
+# namespaces of events are read while they are written, by many, as often as they like
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+
+# Who made it is killed, which makes no difference.
+test_creator_killed() {
+	sh -c "perf record -P $ns -e $exec_event -e cpu-clock/freq=99,name=clock/ -g -m 1024 -a;
+	       echo made; exec sleep 1000" > "$tmp/creator" 2>&1 &
+	creator=$!
+	for _ in $(seq 300); do
+		grep -q made "$tmp/creator" && break
+		sleep 0.1
+	done
+	kill -9 "$creator"
+	wait "$creator" 2> /dev/null
+	check "it outlives its creator" exists "$ns"
+}
+
+test_two_readers() {
+	local one two
+
+	mark 20
+	perf record -e "persistent/$ns/" -o "$data.1" > "$tmp/out.1" 2>&1 &
+	one=$!
+	perf record -e "persistent/$ns/" -o "$data.2" > "$tmp/out.2" 2>&1 &
+	two=$!
+	check "one reader" wait "$one"
+	check "another at the same time" wait "$two"
+	same "execs seen by one" 20 "$(marks "$data.1")"
+	same "execs seen by the other" 20 "$(marks "$data.2")"
+}
+
+# All of before and all of the command, nothing twice
+test_command() {
+	check "read with a command" \
+	      perf record -e "persistent/$ns/" -o "$data" -k \
+	      sh -c "perf test -w noploop; for i in 1 2 3 4 5; do $marker; done"
+	perf script -i "$data" -F comm,pid,cpu,time,event,trace,ip,sym > "$tmp/script" 2> /dev/null
+	same "execs" 25 "$(grep -c "sched_process_exec: filename=$marker " "$tmp/script")"
+	same "execs twice" "" "$(grep "filename=$marker " "$tmp/script" | sort | uniq -d)"
+	check "in the order of time" \
+	      sh -c "grep -o ' [0-9]*\.[0-9]*: ' $tmp/script | sort -C -g"
+}
+
+# A process that is dead when it is read has its name, and its functions have theirs.
+test_dead_process() {
+	awk '/^ *[^ ]/ && !/^\t/ { comm = $1 } / noploop$/ { print comm }' "$tmp/script" |
+		sort -u > "$tmp/comms"
+	same "who ran a function of a dead process" perf "$(cat "$tmp/comms")"
+	check "the name of a short one" grep -q "^ *${marker##*/} .*$exec_event" "$tmp/script"
+}
+
+# A perf that knows nothing of this, if there is one: PERF_UNPATCHED names it.
+test_unpatched() {
+	local old=${PERF_UNPATCHED:-/usr/bin/perf}
+
+	if [ ! -x "$old" ] || "$old" ctl -l 2>&1 | grep -q "perf ctl"; then
+		echo "no unpatched perf: not tested"
+		return
+	fi
+	if ! "$old" script -i "$data" -F comm,pid,cpu,time,event,trace,ip,sym > "$tmp/script.old" 2> "$tmp/out"; then
+		fail "$old cannot read it"
+		cat "$tmp/out"
+		return
+	fi
+	# Columns are as wide, and names in C++ as long, as each perf likes.
+	sed -i '/^\t.* noploop$/!{/^\t/d}; s/  */ /g; s/^\t.* //' "$tmp/script" "$tmp/script.old"
+	check "it has samples" test "$(wc -l < "$tmp/script")" -gt 100
+	check "$("$old" --version) reads the same" diff "$tmp/script" "$tmp/script.old"
+}
+
+test_creator_killed
+test_two_readers
+test_command
+test_dead_process
+test_unpatched
+exit "$failed"

@@ -1,0 +1,67 @@
+#!/bin/bash
+# perf record -P keeps events in the kernel, perf ctl looks after them
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+cd "$tmp" || exit 1
+
+# 3M, or 1088K
+kib() {
+	case $1 in
+	*M)	echo $((${1%M} * 1024)) ;;
+	*)	echo "${1%K}" ;;
+	esac
+}
+
+test_create() {
+	local nr_cpus online page_kib
+
+	nr_cpus=$(getconf _NPROCESSORS_ONLN)
+	online=$(cat /sys/devices/system/cpu/online)
+	page_kib=$(($(getconf PAGE_SIZE) / 1024))
+
+	check "create" perf record -P "$ns" -e "$exec_event" -e cpu-clock/freq=100,name=clock/ \
+	      -m 256 -a
+	check "nothing is written" test ! -e perf.data
+	check "it is in sysfs" grep -q '^config=0x' "$persistent_pmu/events/$ns"
+	check "list" perf ctl -l "$ns"
+	same "name" "$ns" "$(column NAME)"
+	same "state" on "$(column STATE)"
+	same "events" "$exec_event,clock" "$(column EVENTS)"
+	same "CPUs" "$online" "$(column CPUS)"
+	# Both events of a CPU share 256 pages; a quarter, but not less than 256K, is
+	# for tasks and maps.
+	same "buffers in KiB" $(((256 * page_kib + 256) * nr_cpus)) "$(kib "$(column BUFFER)")"
+	same "owner" root "$(column OWNER)"
+}
+
+test_read() {
+	mark 7
+	check "read" perf record -e "persistent/$ns/" -a -o "$data"
+	same "execs" 7 "$(marks "$data")"
+	check "the other event" sh -c "perf script -i $data -F event | grep -q clock:"
+}
+
+test_read_again() {
+	mark 2
+	check "perf ctl -r" perf ctl -r "$ns"
+	same "execs since it was made" 9 "$(marks perf.data)"
+}
+
+test_kill() {
+	check "read and delete" perf record -e "persistent/$ns/" -a -o "$data" -k
+	same "execs" 9 "$(marks "$data")"
+	check "it is gone" gone "$ns"
+	check "an empty list" perf ctl -l
+	check "does not say anything of it" sh -c "! grep '$ns' $tmp/out"
+}
+
+test_create
+test_read
+test_read_again
+test_kill
+exit "$failed"

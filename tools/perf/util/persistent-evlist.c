@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Namespaces of persistent events as part of an evlist.
+ *
+ * On a command line persistent/NS/ stands for all events of a namespace. Before
+ * they are used they take its place: an evsel for each of them, with the attr
+ * and the name that its creator gave it, open on each CPU where it is. Such an
+ * evsel is attached: nothing configures, maps, enables or disables it as if it
+ * were perf's own. The buffers are mapped by a persistent_reader.
+ */
+#include "persistent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <internal/evlist.h>
+#include <linux/bitmap.h>
+#include <linux/zalloc.h>
+#include <perf/cpumap.h>
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "persistent-read.h"
+#include "strbuf.h"
+#include "trace-event.h"
+
+bool evsel__is_persistent(const struct evsel *evsel)
+{
+	return evsel->core.attr.type == PERF_TYPE_PERSISTENT && persistent__supported();
+}
+
+bool evlist__has_persistent(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel__is_persistent(evsel))
+			return true;
+	}
+	return false;
+}
+
+/* Is there nothing but what was opened already? */
+bool evlist__all_attached(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!evsel->core.attached)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The same event on several CPUs, which perf calls an evsel. The same event
+ * twice on one CPU makes two of them.
+ */
+struct event {
+	struct persistent_member  *member;	/* the first one */
+	unsigned long		  *cpus;
+	int			   nr_cpus;
+};
+
+struct event_list {
+	struct event		  *events;
+	int			   nr;
+	int			  *of_member;	/* the event each member belongs to, or -1 */
+};
+
+static bool same_event(const struct persistent_member *a, const struct persistent_member *b)
+{
+	return a->cgroup_id == b->cgroup_id && !strcmp(a->label, b->label) &&
+	       !memcmp(&a->attr, &b->attr, sizeof(a->attr));
+}
+
+static int event_list__find(struct event_list *list, struct persistent_member *member)
+{
+	for (int i = 0; i < list->nr; i++) {
+		struct event *event = &list->events[i];
+
+		if (same_event(event->member, member) && !test_bit(member->cpu, event->cpus))
+			return i;
+	}
+	return -1;
+}
+
+static int event_list__add(struct event_list *list, struct persistent_member *member, int nr_cpus)
+{
+	struct event *events = realloc(list->events, (list->nr + 1) * sizeof(*events));
+
+	if (!events)
+		return -ENOMEM;
+
+	list->events = events;
+	events[list->nr].member = member;
+	events[list->nr].nr_cpus = nr_cpus;
+	events[list->nr].cpus = bitmap_zalloc(nr_cpus);
+	if (!events[list->nr].cpus)
+		return -ENOMEM;
+	return list->nr++;
+}
+
+static void event_list__exit(struct event_list *list)
+{
+	for (int i = 0; i < list->nr; i++)
+		bitmap_free(list->events[i].cpus);
+	free(list->events);
+	free(list->of_member);
+}
+
+/* Sort the members into events, those that may not be opened left out. */
+static int event_list__init(struct event_list *list, struct persistent_ns *ns,
+			    struct perf_cpu_map *only, int *nr_withheld)
+{
+	int nr_cpus = 0;
+
+	list->of_member = calloc(ns->nr_members, sizeof(int));
+	if (!list->of_member)
+		return -ENOMEM;
+
+	for (int i = 0; i < ns->nr_members; i++)
+		nr_cpus = max(nr_cpus, ns->members[i].cpu + 1);
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		struct persistent_member *member = &ns->members[i];
+		struct perf_cpu cpu = { .cpu = member->cpu };
+		int nr;
+
+		list->of_member[i] = -1;
+		if (member->cpu < 0 || (only && !perf_cpu_map__has(only, cpu)))
+			continue;
+		if (member->flags & PERF_PERSIST_ATTR_WITHHELD) {
+			(*nr_withheld)++;
+			continue;
+		}
+
+		nr = event_list__find(list, member);
+		if (nr < 0)
+			nr = event_list__add(list, member, nr_cpus);
+		if (nr < 0)
+			return nr;
+
+		__set_bit(member->cpu, list->events[nr].cpus);
+		list->of_member[i] = nr;
+	}
+
+	return 0;
+}
+
+static struct perf_cpu_map *event__cpu_map(struct event *event)
+{
+	struct strbuf sb = STRBUF_INIT;
+	struct perf_cpu_map *map;
+	int cpu;
+
+	for_each_set_bit(cpu, event->cpus, event->nr_cpus)
+		strbuf_addf(&sb, "%s%d", sb.len ? "," : "", cpu);
+	map = perf_cpu_map__new(sb.buf);
+	strbuf_release(&sb);
+	return map;
+}
+
+static struct evsel *event__new_evsel(struct event *event, struct evlist *evlist)
+{
+	struct perf_event_attr *attr = &event->member->attr;
+	struct perf_cpu_map *cpus = event__cpu_map(event);
+	struct evsel *evsel = evsel__new_idx(attr, evlist->core.nr_entries);
+
+	if (!evsel || !cpus || perf_evsel__attach(&evsel->core, cpus))
+		goto out_err;
+
+	/* A file is written: what the struct has here is what goes there. */
+	evsel->core.attr.size = sizeof(*attr);
+	evsel->tracking = false;
+	evsel->supported = true;
+
+	if (event->member->label[0])
+		evsel->name = strdup(event->member->label);
+#ifdef HAVE_LIBTRACEEVENT
+	else if (attr->type == PERF_TYPE_TRACEPOINT)
+		evsel->name = tracepoint_id_to_name(attr->config);
+#endif
+
+	perf_cpu_map__put(cpus);
+	return evsel;
+out_err:
+	perf_cpu_map__put(cpus);
+	evsel__delete(evsel);
+	return NULL;
+}
+
+static int attach_member(struct evlist *evlist, struct evsel *evsel,
+			 struct persistent_ns *ns, struct persistent_member *member)
+{
+	struct perf_cpu cpu = { .cpu = member->cpu };
+	int fd = persistent_member__open(ns, member);
+
+	if (fd < 0)
+		return fd;
+
+	perf_evlist__attach_fd(&evlist->core, &evsel->core,
+			       perf_cpu_map__idx(evsel->core.cpus, cpu), fd, member->id);
+	return fd;
+}
+
+static int attach_buffer(struct persistent *persistent, struct persistent_member *member, int fd)
+{
+	bool overwrite = member->flags & PERF_PERSIST_OVERWRITE;
+
+	if (!member->buffer_size || member->output_id != member->id)
+		return 0;
+
+	return persistent_reader__add(persistent->reader, fd, member->buffer_size,
+				      member->cpu, overwrite);
+}
+
+/*
+ * Open all members. What is said of tasks and maps is read after the samples
+ * that need it, so the buffers with side-band records come last.
+ */
+static int attach_members(struct evlist *evlist, struct persistent *persistent,
+			  struct persistent_ns *ns, struct event_list *list,
+			  struct evsel **evsels)
+{
+	for (int sideband = 0; sideband <= 1; sideband++) {
+		for (int i = 0; i < ns->nr_members; i++) {
+			struct persistent_member *member = &ns->members[i];
+			int fd, err;
+
+			if (list->of_member[i] < 0 ||
+			    persistent_member__is_sideband(member) != sideband)
+				continue;
+
+			fd = attach_member(evlist, evsels[list->of_member[i]], ns, member);
+			if (fd < 0)
+				return fd;
+
+			err = attach_buffer(persistent, member, fd);
+			if (err)
+				return err;
+		}
+	}
+
+	return 0;
+}
+
+static int attach_ns(struct evlist *evlist, struct persistent *persistent,
+		     struct persistent_ns *ns, struct perf_cpu_map *only)
+{
+	struct event_list list = { .nr = 0 };
+	struct evsel **evsels = NULL;
+	int err, nr_withheld = 0;
+
+	err = persistent_ns__list(ns);
+	if (err)
+		return err;
+
+	err = event_list__init(&list, ns, only, &nr_withheld);
+	if (err)
+		goto out;
+
+	err = -ENOMEM;
+	evsels = calloc(list.nr, sizeof(*evsels));
+	if (list.nr && !evsels)
+		goto out;
+
+	for (int i = 0; i < list.nr; i++) {
+		evsels[i] = event__new_evsel(&list.events[i], evlist);
+		if (!evsels[i])
+			goto out;
+		evlist__add(evlist, evsels[i]);
+	}
+
+	err = attach_members(evlist, persistent, ns, &list, evsels);
+	if (nr_withheld) {
+		pr_warning("WARNING: %d of the %d events of '%s' may not be read without CAP_PERFMON\n",
+			   nr_withheld, ns->nr_members, ns->name);
+	}
+out:
+	free(evsels);
+	event_list__exit(&list);
+	return err;
+}
+
+/* Events that run already cannot be asked to be different. */
+static int check_unchanged(struct evsel *evsel)
+{
+	struct perf_event_attr *attr = &evsel->core.attr;
+
+	if (list_empty(&evsel->config_terms) && !evsel->cgrp && !evsel->filter &&
+	    list_empty(&evsel->bpf_filters) && evsel__is_group_leader(evsel) &&
+	    evsel->core.nr_members <= 1 && !evsel->precise_max && !attr->precise_ip &&
+	    !attr->exclude_user && !attr->exclude_kernel && !attr->exclude_hv)
+		return 0;
+
+	pr_err("'%s' is read as it is: terms, modifiers, groups, filters and cgroups belong to the\n"
+	       "command that made it.\n", evsel__name(evsel));
+	return -EINVAL;
+}
+
+/* Records of different events can only be told apart by ids in the same place. */
+static int check_sample_types(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	if (evlist->core.nr_entries < 2)
+		return 0;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel->core.attached &&
+		    (!(evsel->core.attr.sample_type & PERF_SAMPLE_IDENTIFIER) ||
+		     !evsel->core.attr.sample_id_all)) {
+			pr_err("'%s' cannot be in a file with other events: it was made without PERF_SAMPLE_IDENTIFIER\n"
+			       "and sample_id_all.\n", evsel__name(evsel));
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
+			struct evsel *evsel, struct perf_cpu_map *only, bool write)
+{
+	struct persistent_ns **more, *ns;
+	int err;
+
+	err = check_unchanged(evsel);
+	if (err)
+		return err;
+
+	err = persistent_ns__lookup_id(evsel->core.attr.config, write, &ns);
+	if (err)
+		return persistent__err_open(err, evsel__name(evsel));
+
+	more = realloc(persistent->ns, (persistent->nr_ns + 1) * sizeof(*more));
+	if (!more) {
+		persistent_ns__close(ns);
+		return -ENOMEM;
+	}
+	persistent->ns = more;
+	more[persistent->nr_ns++] = ns;
+
+	return persistent__err_open(attach_ns(evlist, persistent, ns, only), ns->name);
+}
+
+/* An evsel for each event of the namespaces takes the place of what names them. */
+static int attach_all(struct evlist *evlist, struct persistent *persistent,
+		      struct perf_cpu_map *only, bool write)
+{
+	struct evsel *evsel, *tmp;
+	int idx = 0, err;
+
+	evlist__for_each_entry_safe(evlist, tmp, evsel) {
+		if (evsel->core.attached || !evsel__is_persistent(evsel))
+			continue;
+
+		err = attach_evsel(evlist, persistent, evsel, only, write);
+		if (err)
+			return err;
+
+		evlist__remove(evlist, evsel);
+		evsel__delete(evsel);
+	}
+
+	evlist__for_each_entry(evlist, evsel)
+		evsel->core.idx = idx++;
+
+	if (!idx) {
+		pr_err("Nothing to read: no event that may be opened is on these CPUs.\n");
+		return -ENOENT;
+	}
+
+	return check_sample_types(evlist);
+}
+
+/*
+ * Replace each persistent/NS/ of @evlist by the events of that namespace, open
+ * and ready to be read with the reader of what is returned. @cpu_list selects
+ * CPUs, @write asks for the right to disable and delete.
+ */
+struct persistent *evlist__attach_persistent(struct evlist *evlist,
+					     const char *cpu_list, bool write)
+{
+	struct persistent *persistent = zalloc(sizeof(*persistent));
+	struct perf_cpu_map *only = NULL;
+	int err = -ENOMEM;
+
+	if (!persistent)
+		return NULL;
+
+	persistent->reader = persistent_reader__new();
+	if (!persistent->reader)
+		goto out;
+
+	if (cpu_list) {
+		only = perf_cpu_map__new(cpu_list);
+		if (!only)
+			goto out;
+	}
+
+	err = attach_all(evlist, persistent, only, write);
+out:
+	perf_cpu_map__put(only);
+	if (err) {
+		persistent__delete(persistent);
+		persistent = NULL;
+	}
+	return persistent;
+}
+
+void persistent__delete(struct persistent *persistent)
+{
+	if (!persistent)
+		return;
+
+	persistent_reader__delete(persistent->reader);
+	for (int i = 0; i < persistent->nr_ns; i++)
+		persistent_ns__close(persistent->ns[i]);
+	free(persistent->ns);
+	free(persistent);
+}
+

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_READ_H
+#define __PERF_PERSISTENT_READ_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct perf_event_mmap_page;
+struct persistent_reader;
+
+/* Takes whole records, oldest first; a negative return ends the reading. */
+typedef int (*persistent_push_t)(void *to, void *records, size_t size);
+
+struct persistent_reader *persistent_reader__new(void);
+void persistent_reader__delete(struct persistent_reader *reader);
+
+int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size,
+			   int cpu, bool overwrite);
+
+/* How full the fullest buffer had become since the last call, in percent */
+int persistent_reader__read(struct persistent_reader *reader,
+			    persistent_push_t push, void *to);
+
+/* What was overwritten or consumed on each CPU between two reads */
+void persistent_reader__warn_overtaken(struct persistent_reader *reader);
+
+/* Any user page, for the conversion of times; NULL without a buffer */
+const struct perf_event_mmap_page *persistent_reader__pick_pc(struct persistent_reader *reader);
+
+#endif /* __PERF_PERSISTENT_READ_H */

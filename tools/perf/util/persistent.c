@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Persistent events: events that the kernel keeps under a name.
+ *
+ * A namespace is a named set of events, its members, normally the same events
+ * on every CPU. It is published in one step, needs no process from then on,
+ * and can be opened by anybody who may open its events. This file knows the
+ * ABI, see PERF_TYPE_PERSISTENT in include/uapi/linux/perf_event.h; the
+ * commands only call it.
+ *
+ * The life of a namespace:
+ *
+ *   created    by the SET_PERSIST of its first member; joined by the others
+ *   published  by the SET_NAME of any of them: all members at once, or none
+ *   opened     by name or id, as often as anybody likes
+ *   deleted    by a SET_PERSIST of NULL on the namespace
+ *
+ * Until it is published it goes away with the descriptors of its creator.
+ */
+#include "persistent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <api/fs/fs.h>
+#include <internal/xyarray.h>
+#include <linux/ctype.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+#include "cap.h"
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "parse-events.h"
+#include "rlimit.h"
+#include "strbuf.h"
+#include "util.h"
+#include "../perf-sys.h"
+
+#define PERSISTENT_SYSFS	"bus/event_source/devices/" PERSISTENT_PMU
+#define MAX_USER_NAME		PERF_PERSIST_USER_NAME_MAX
+
+#define FD(e, x)		(*(int *)xyarray__entry((e)->core.fd, x, 0))
+
+/* Said by the commands and, of events on their command lines, by the parser */
+#define MSG_UNSUPPORTED		"This kernel cannot keep events: it has no PMU called 'persistent'"
+#define HELP_UNSUPPORTED	"It takes a kernel built with CONFIG_PERF_EVENTS_PERSISTENT=y."
+#define MSG_MISSING		"There is no namespace called '%s'"
+
+/*
+ * Where there are no persistent events, a PMU of another kind may have their
+ * type. So their PMU being in sysfs is the one thing to go by, never an errno.
+ */
+static int persistent__type(void)
+{
+	static int type;
+
+	if (!type && sysfs__read_int(PERSISTENT_SYSFS "/type", &type))
+		type = -1;
+
+	return type;
+}
+
+bool persistent__supported(void)
+{
+	return persistent__type() >= 0;
+}
+
+int persistent__check_supported(void)
+{
+	if (persistent__supported())
+		return 0;
+
+	pr_err(MSG_UNSUPPORTED ".\n" HELP_UNSUPPORTED "\n");
+	return -EOPNOTSUPP;
+}
+
+int persistent__check_perfmon(void)
+{
+	bool used_root;
+
+	if (perf_cap__capable(CAP_PERFMON, &used_root))
+		return 0;
+
+	pr_err("Keeping events in the kernel needs CAP_PERFMON: be root, or see\n"
+	       "Documentation/admin-guide/perf-security.rst for how to grant it to perf.\n");
+	return -EPERM;
+}
+
+/*
+ * The word in persistent/word/, if it is one that becomes an event when the PMU
+ * has one of that name, and not one that means something to the parser itself.
+ */
+static const char *terms__event(const struct parse_events_terms *terms)
+{
+	const struct parse_events_term *term;
+
+	if (list_empty(&terms->terms))
+		return "";
+
+	term = list_first_entry(&terms->terms, struct parse_events_term, list);
+	if (term->type_term == PARSE_EVENTS__TERM_TYPE_RAW)
+		return term->val.str;
+	if (term->type_term == PARSE_EVENTS__TERM_TYPE_USER ||
+	    term->type_term == PARSE_EVENTS__TERM_TYPE_LEGACY_CACHE ||
+	    term->type_term == PARSE_EVENTS__TERM_TYPE_HARDWARE)
+		return term->config;
+	return NULL;
+}
+
+static bool parsed_as_event(const char *name)
+{
+	struct parse_events_terms terms;
+	bool ret;
+
+	parse_events_terms__init(&terms);
+	ret = !parse_events_terms(&terms, name, /*input=*/NULL) && terms__event(&terms);
+	parse_events_terms__exit(&terms);
+	return ret;
+}
+
+int persistent__check_name(const char *name)
+{
+	size_t len = strlen(name);
+	bool good = len && len <= MAX_USER_NAME && (islower(name[0]) || name[0] == '_');
+
+	for (const char *c = name; good && *c; c++)
+		good = islower(*c) || isdigit(*c) || *c == '_' || *c == '-';
+
+	if (!good) {
+		pr_err("'%s' cannot be the name of a namespace: it takes up to %d of a-z, 0-9, '_'\n"
+		       "and '-', the first of them a letter or '_'.\n", name, MAX_USER_NAME);
+		return -EINVAL;
+	}
+
+	if (!parsed_as_event(name)) {
+		pr_err("'%s' cannot be the name of a namespace: in '-e " PERSISTENT_PMU "/%s/' it means\n"
+		       "something else. Choose another name.\n", name, name);
+		return -EINVAL;
+	}
+
+	return 0;
+}
+
+static void err_taken(const char *name)
+{
+	pr_err("There is a namespace called '%s' already.\n"
+	       "Choose another name, or delete that one with 'perf ctl -d %s'.\n", name, name);
+}
+
+static void err_denied(const char *name)
+{
+	pr_err("No permission to open the namespace '%s': be root, or see\n"
+	       "Documentation/admin-guide/perf-security.rst for how to grant CAP_PERFMON to perf.\n",
+	       name);
+}
+
+/* Those that exist, or how to make one */
+static char *existing_names(void)
+{
+	char **names = persistent__names();
+	struct strbuf sb = STRBUF_INIT;
+
+	if (names && names[0]) {
+		strbuf_addstr(&sb, "Those that exist: ");
+		for (int i = 0; names[i]; i++)
+			strbuf_addf(&sb, "%s%s", i ? ", " : "", names[i]);
+	} else {
+		strbuf_addstr(&sb, "There are none: see 'perf record -P NAME -e EVENTS -a'");
+	}
+	strbuf_addch(&sb, '.');
+	persistent__free_names(names);
+	return strbuf_detach(&sb, NULL);
+}
+
+static void err_missing(const char *name)
+{
+	char *names = existing_names();
+
+	pr_err(MSG_MISSING ".\n%s\n", name, names ?: "");
+	free(names);
+}
+
+static int name_cmp(const void *a, const void *b)
+{
+	return strcmp(*(char * const *)a, *(char * const *)b);
+}
+
+char **persistent__names(void)
+{
+	char path[PATH_MAX], **names;
+	struct dirent *dent;
+	size_t nr = 0;
+	DIR *dir;
+
+	names = calloc(1, sizeof(*names));
+	if (!names)
+		return NULL;
+
+	scnprintf(path, sizeof(path), "%s/" PERSISTENT_SYSFS "/events", sysfs__mountpoint() ?: "");
+	dir = opendir(path);
+	if (!dir)
+		return names;
+
+	while ((dent = readdir(dir))) {
+		char **more;
+
+		if (dent->d_name[0] == '.')
+			continue;
+
+		more = realloc(names, (nr + 2) * sizeof(*names));
+		if (!more)
+			break;
+		names = more;
+		names[nr] = strdup(dent->d_name);
+		names[nr + 1] = NULL;
+		if (!names[nr])
+			break;
+		nr++;
+	}
+	closedir(dir);
+
+	qsort(names, nr, sizeof(*names), name_cmp);
+	return names;
+}
+
+void persistent__free_names(char **names)
+{
+	for (int i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+}
+
+static int persistent__open(u64 ns_id, u64 event_id, bool write)
+{
+	enum rlimit_action set_rlimit = NO_CHANGE;
+	struct perf_event_attr attr = {
+		.size	 = sizeof(attr),
+		.type	 = persistent__type(),
+		.config	 = ns_id,
+		.config1 = event_id,
+		.config2 = write ? PERF_PERSIST_OPEN_WRITE : 0,
+	};
+	int fd;
+
+	do {
+		fd = sys_perf_event_open(&attr, -1, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	} while (fd < 0 && errno == EMFILE && rlimit__increase_nofile(&set_rlimit));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The attr of a later kernel is fine as long as what is not known here is zero. */
+static int persistent__get_big_attr(int fd, struct perf_event_persist *info,
+				    struct perf_event_attr *attr)
+{
+	size_t size = info->attr_size;
+	char *big;
+	int err;
+
+	if (size <= sizeof(*attr))
+		return -EINVAL;
+
+	big = zalloc(size);
+	if (!big)
+		return -ENOMEM;
+
+	info->attr = (u64)(unsigned long)big;
+	err = ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, info) ? -errno : 0;
+	if (!err && memchr_inv(big + sizeof(*attr), 0, size - sizeof(*attr)))
+		err = -E2BIG;
+	if (!err)
+		memcpy(attr, big, sizeof(*attr));
+	free(big);
+	return err;
+}
+
+/* On a namespace: the member after @event_id; on an event: that member. */
+static int persistent__get(int fd, u64 event_id, struct perf_event_persist *info,
+			   struct perf_event_attr *attr)
+{
+	struct perf_event_persist query = {
+		.size	   = sizeof(query),
+		.event_id  = event_id,
+		.attr	   = (u64)(unsigned long)attr,
+		.attr_size = sizeof(*attr),
+	};
+	int err;
+
+	memset(attr, 0, sizeof(*attr));
+	*info = query;
+	if (!ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, info))
+		return 0;
+	if (errno != E2BIG)
+		return -errno;
+
+	query.attr_size = info->attr_size;
+	*info = query;
+	err = persistent__get_big_attr(fd, info, attr);
+	if (err == -E2BIG)
+		pr_err("These events were made by a newer perf, with what this one does not know.\n");
+	return err;
+}
+
+static void ns__fill(struct persistent_ns *ns, const struct perf_event_persist *info)
+{
+	ns->id = info->ns_id;
+	ns->created_ns = info->created_ns;
+	ns->owner_uid = info->owner_uid;
+	memcpy(ns->name, info->name, sizeof(ns->name));
+	memcpy(ns->owner_comm, info->owner_comm, sizeof(ns->owner_comm));
+}
+
+/* Look at the first member: it knows what there is to know of the whole. */
+static int ns__init(struct persistent_ns *ns)
+{
+	struct perf_event_persist info;
+	struct perf_event_attr attr;
+	int err = persistent__get(ns->fd, 0, &info, &attr);
+
+	if (!err)
+		ns__fill(ns, &info);
+	/* Deleted since it was opened */
+	return err == -ENODEV ? -ENOENT : err;
+}
+
+static struct persistent_ns *ns__new(int fd)
+{
+	struct persistent_ns *ns = fd < 0 ? NULL : zalloc(sizeof(*ns));
+
+	if (ns)
+		ns->fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return ns;
+}
+
+int persistent_ns__lookup_id(u64 id, bool write, struct persistent_ns **res)
+{
+	int fd = persistent__open(id, 0, write), err = fd < 0 ? fd : -ENOMEM;
+	struct persistent_ns *ns = ns__new(fd);
+
+	if (ns)
+		err = ns__init(ns);
+	if (err) {
+		persistent_ns__close(ns);
+		ns = NULL;
+	}
+	*res = ns;
+	return err;
+}
+
+int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **res)
+{
+	int fd = persistent__open(~0ULL, 0, write), err = fd < 0 ? fd : -ENOMEM;
+	struct persistent_ns *ns = ns__new(fd);
+
+	if (ns) {
+		err = ioctl(fd, PERF_EVENT_IOC_SET_NAME, name) ? -errno : 0;
+		err = err ?: ns__init(ns);
+	}
+	if (err) {
+		persistent_ns__close(ns);
+		ns = NULL;
+	}
+	*res = ns;
+	return err;
+}
+
+int persistent__err_open(int err, const char *name)
+{
+	char buf[STRERR_BUFSIZE];
+
+	switch (err) {
+	case 0:
+		break;
+	case -ENOENT:
+	case -EINVAL:	/* what can be no name is none */
+		err_missing(name);
+		break;
+	case -EACCES:
+	case -EPERM:
+		err_denied(name);
+		break;
+	default:
+		pr_err("Cannot open the namespace '%s': %s\n", name,
+		       str_error_r(-err, buf, sizeof(buf)));
+		break;
+	}
+	return err;
+}
+
+struct persistent_ns *persistent_ns__open(const char *name, bool write)
+{
+	struct persistent_ns *ns;
+
+	persistent__err_open(persistent_ns__lookup(name, write, &ns), name);
+	return ns;
+}
+
+void persistent_ns__close(struct persistent_ns *ns)
+{
+	if (!ns)
+		return;
+
+	close(ns->fd);
+	free(ns->members);
+	free(ns);
+}
+
+int persistent_member__open(const struct persistent_ns *ns,
+			    const struct persistent_member *member)
+{
+	return persistent__open(ns->id, member->id, /*write=*/false);
+}
+
+static void member__fill(struct persistent_member *member,
+			 const struct perf_event_persist *info)
+{
+	member->id = info->event_id;
+	member->output_id = info->output_id;
+	member->buffer_size = info->buffer_size;
+	member->cgroup_id = info->cgroup_id;
+	member->flags = info->flags;
+	member->cpu = info->cpu;
+	memcpy(member->label, info->label, sizeof(member->label));
+}
+
+int persistent_ns__list(struct persistent_ns *ns)
+{
+	struct perf_event_persist info = { .event_id = 0 };
+	int err;
+
+	zfree(&ns->members);
+	ns->nr_members = 0;
+
+	for (;;) {
+		struct persistent_member *members, *member;
+		int nr = ns->nr_members;
+
+		/* Grow at powers of two. */
+		if (!(nr & (nr - 1))) {
+			members = realloc(ns->members, (nr ? 2 * nr : 1) * sizeof(*members));
+			if (!members)
+				return -ENOMEM;
+			ns->members = members;
+		}
+
+		member = &ns->members[nr];
+		err = persistent__get(ns->fd, info.event_id, &info, &member->attr);
+		if (err)
+			break;
+
+		ns__fill(ns, &info);
+		member__fill(member, &info);
+		ns->nr_members++;
+	}
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int persistent_ns__disable(struct persistent_ns *ns)
+{
+	if (!ioctl(ns->fd, PERF_EVENT_IOC_DISABLE, 0))
+		return 0;
+
+	pr_err("Cannot disable the namespace '%s': %m\n", ns->name);
+	return -errno;
+}
+
+int persistent_ns__delete(struct persistent_ns *ns)
+{
+	if (!ioctl(ns->fd, PERF_EVENT_IOC_SET_PERSIST, NULL))
+		return 0;
+
+	pr_err("Cannot delete the namespace '%s': %m\n", ns->name);
+	return -errno;
+}
+
+/* What perf record -P adds to learn of tasks and maps counts nothing itself. */
+bool persistent_member__is_sideband(const struct persistent_member *member)
+{
+	return member->attr.type == PERF_TYPE_SOFTWARE &&
+	       member->attr.config == PERF_COUNT_SW_DUMMY;
+}
+
+static void evsel__label(struct evsel *evsel, char *label, size_t size)
+{
+	size_t len = scnprintf(label, size, "/%s", evsel__name(evsel));
+
+	for (size_t i = 1; i < len; i++) {
+		if (iscntrl(label[i]))
+			label[i] = ' ';
+	}
+}
+
+static int join__fd(int fd, const char *label, u64 *id, u64 flags)
+{
+	bool first = *id == PERF_PERSIST_NEW;
+
+	if (ioctl(fd, PERF_EVENT_IOC_SET_NAME, label) ||
+	    ioctl(fd, PERF_EVENT_IOC_SET_PERSIST, id) ||
+	    (first && flags && ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, &flags)))
+		return -errno;
+
+	return 0;
+}
+
+static int join__evsel(struct evsel *evsel, u64 *id, u64 flags)
+{
+	/* The slash, the label and its NUL */
+	char label[PERF_PERSIST_NAME_SIZE + 1];
+	int err = 0;
+
+	evsel__label(evsel, label, sizeof(label));
+
+	for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
+		err = join__fd(FD(evsel, i), label, id, flags);
+
+	return err;
+}
+
+static int err_publish(int err, const char *name, const char *event)
+{
+	char buf[STRERR_BUFSIZE];
+
+	switch (err) {
+	case 0:
+		break;
+	case -EEXIST:
+		err_taken(name);
+		break;
+	case -EPERM:
+	case -EACCES:
+		pr_err("The kernel does not keep events for you: it takes CAP_PERFMON in the initial\n"
+		       "user namespace.\n");
+		break;
+	case -EOPNOTSUPP:
+		pr_err("The kernel cannot keep '%s': groups, AUX area events and events of a process\n"
+		       "have to be recorded as usual.\n", event);
+		break;
+	default:
+		pr_err("Cannot keep '%s' in the namespace '%s': %s\n", event, name,
+		       str_error_r(-err, buf, sizeof(buf)));
+		break;
+	}
+	return err;
+}
+
+static int join__evlist(struct evlist *evlist, const char *name, u64 *id, u64 flags)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		int err = join__evsel(evsel, id, flags);
+
+		if (err)
+			return err_publish(err, name, evsel__name(evsel));
+	}
+
+	return 0;
+}
+
+/*
+ * Who makes a namespace has its name from before, and is dead when the samples
+ * taken of it are read: have the name recorded.
+ */
+static void announce_self(void)
+{
+	char comm[PERF_PERSIST_COMM_SIZE];
+
+	if (!prctl(PR_GET_NAME, comm))
+		prctl(PR_SET_NAME, comm);
+}
+
+/*
+ * Hand all events of @evlist and of @sideband, open and mapped, to the kernel
+ * as the namespace @name. The name comes last and is what makes them stay:
+ * whatever happens before leaves nothing behind.
+ */
+int persistent__publish(struct evlist *evlist, struct evlist *sideband,
+			const char *name, u64 flags)
+{
+	u64 id = PERF_PERSIST_NEW;
+	int err;
+
+	err = join__evlist(evlist, name, &id, flags) ?:
+	      join__evlist(sideband, name, &id, flags);
+	if (err)
+		return err;
+
+	evlist__enable(sideband);
+	announce_self();
+	evlist__enable(evlist);
+
+	err = ioctl(FD(evlist__first(evlist), 0), PERF_EVENT_IOC_SET_NAME, name) ? -errno : 0;
+	return err_publish(err, name, evsel__name(evlist__first(evlist)));
+}
+
+/* The kernel decides when it is published; this only saves the work before. */
+int persistent__check_free(const char *name)
+{
+	struct persistent_ns *ns;
+	int err = persistent_ns__lookup(name, /*write=*/false, &ns);
+
+	persistent_ns__close(ns);
+	if (err == -ENOENT)
+		return 0;
+
+	err_taken(name);
+	return -EEXIST;
+}
+
+/*
+ * Called by the parser for persistent/.../ before it looks for such an event:
+ * what would be missing is not an event, but a namespace.
+ */
+int persistent__check_event(const struct parse_events_terms *terms, int column,
+			    struct parse_events_error *err)
+{
+	const char *name = terms ? terms__event(terms) : "";
+	char **names, *msg;
+	bool found = false;
+
+	if (!persistent__supported()) {
+		parse_events_error__handle(err, column, strdup(MSG_UNSUPPORTED),
+					   strdup(HELP_UNSUPPORTED));
+		return -EINVAL;
+	}
+
+	/* Given by its id, or in a way that the parser knows to complain of. */
+	if (!name)
+		return 0;
+
+	names = persistent__names();
+	for (int i = 0; names && names[i] && !found; i++)
+		found = !strcmp(names[i], name);
+	persistent__free_names(names);
+	if (found)
+		return 0;
+
+	if (asprintf(&msg, MSG_MISSING, name) < 0)
+		return -ENOMEM;
+	parse_events_error__handle(err, column, msg, existing_names());
+	return -EINVAL;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_H
+#define __PERF_PERSISTENT_H
+
+#include <linux/perf_event.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct evlist;
+struct evsel;
+struct parse_events_error;
+struct parse_events_terms;
+struct persistent_reader;
+
+/* The PMU below /sys/bus/event_source/devices whose events are namespaces */
+#define PERSISTENT_PMU	"persistent"
+
+/* One event of a namespace: one attr on one CPU */
+struct persistent_member {
+	struct perf_event_attr	 attr;
+	u64			 id;
+	u64			 output_id;	/* the member whose buffer it writes to, 0: none */
+	u64			 buffer_size;
+	u64			 cgroup_id;
+	u32			 flags;		/* PERF_PERSIST_* */
+	int			 cpu;
+	char			 label[PERF_PERSIST_NAME_SIZE];
+};
+
+struct persistent_ns {
+	char			 name[PERF_PERSIST_NAME_SIZE];
+	u64			 id;
+	int			 fd;
+	u64			 created_ns;	/* CLOCK_BOOTTIME */
+	u32			 owner_uid;
+	char			 owner_comm[PERF_PERSIST_COMM_SIZE];
+	struct persistent_member *members;
+	int			 nr_members;
+};
+
+/* The namespaces that an evlist reads from */
+struct persistent {
+	struct persistent_ns	**ns;
+	int			 nr_ns;
+	struct persistent_reader *reader;
+};
+
+bool persistent__supported(void);
+int persistent__check_supported(void);
+int persistent__check_name(const char *name);
+int persistent__check_perfmon(void);
+int persistent__check_free(const char *name);
+
+/* A NULL terminated, sorted list: everybody may see the names. */
+char **persistent__names(void);
+void persistent__free_names(char **names);
+
+/* Those that look up leave it to the caller to say what went wrong. */
+int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **res);
+int persistent_ns__lookup_id(u64 id, bool write, struct persistent_ns **res);
+int persistent__err_open(int err, const char *name);
+struct persistent_ns *persistent_ns__open(const char *name, bool write);
+void persistent_ns__close(struct persistent_ns *ns);
+int persistent_ns__list(struct persistent_ns *ns);
+int persistent_ns__disable(struct persistent_ns *ns);
+int persistent_ns__delete(struct persistent_ns *ns);
+
+bool persistent_member__is_sideband(const struct persistent_member *member);
+int persistent_member__open(const struct persistent_ns *ns,
+			    const struct persistent_member *member);
+
+int persistent__publish(struct evlist *evlist, struct evlist *sideband,
+			const char *name, u64 flags);
+int persistent__check_event(const struct parse_events_terms *terms, int column,
+			    struct parse_events_error *err);
+
+/* persistent-evlist.c */
+bool evsel__is_persistent(const struct evsel *evsel);
+bool evlist__has_persistent(struct evlist *evlist);
+bool evlist__all_attached(struct evlist *evlist);
+struct persistent *evlist__attach_persistent(struct evlist *evlist,
+					     const char *cpu_list, bool write);
+void persistent__delete(struct persistent *persistent);
+
+#endif /* __PERF_PERSISTENT_H */

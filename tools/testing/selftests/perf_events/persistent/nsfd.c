@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Namespace descriptors: listing, poll, and the verbs for all members at once.
+ */
+#include "persistent.h"
+
+/* A namespace with two recorders on one CPU, and a counter. */
+FIXTURE(nsfd)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	struct member m[3];
+	__u64	id, event[3];
+	int	reader, writer;
+};
+
+FIXTURE_SETUP(nsfd)
+{
+	struct perf_event_attr attr = say_attr();
+	const char *missing;
+	int i;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, member_open(&self->m[i], &attr, self->cpu, i < 2 ? PAGES : 0));
+		self->event[i] = event_id(self->m[i].fd);
+	}
+	ASSERT_EQ(0, persist_new(self->m[0].fd, &self->id));
+	ASSERT_EQ(0, persist_join(self->m[1].fd, self->id));
+	ASSERT_EQ(0, persist_join(self->m[2].fd, self->id));
+	ASSERT_EQ(0, set_name(self->m[0].fd, "%s", self->ns));
+	self->reader = ns_open(self->id, 0);
+	self->writer = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, self->reader);
+	ASSERT_LE(0, self->writer);
+}
+
+FIXTURE_TEARDOWN_PARENT(nsfd)
+{
+	persist_sweep();
+}
+
+static int list_start(int fd)
+{
+	struct perf_event_persist p = {};
+
+	return next_member(fd, &p);
+}
+
+/* The cursor is the event id: members come in its order, each once, then -ENOENT. */
+TEST_F(nsfd, listing)
+{
+	struct perf_event_persist p = {};
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, next_member(self->reader, &p));
+		EXPECT_EQ(self->event[i], p.event_id);
+		EXPECT_EQ(self->id, p.ns_id);
+		EXPECT_EQ(self->cpu, p.cpu);
+		EXPECT_STREQ(self->ns, p.name);
+		EXPECT_EQ(i < 2 ? self->event[i] : 0, p.output_id);
+		EXPECT_EQ(i < 2 ? PAGES * page_size() : 0, p.buffer_size);
+	}
+	EXPECT_EQ(-ENOENT, next_member(self->reader, &p));
+}
+
+/* It need not be the id of a member: any number has a successor or none. H17 */
+TEST_F(nsfd, listing_from_anywhere)
+{
+	struct perf_event_persist p;
+
+	p.event_id = self->event[1] - 1;
+	ASSERT_EQ(0, next_member(self->reader, &p));
+	EXPECT_EQ(self->event[1], p.event_id);
+	p.event_id = PERF_PERSIST_NEW;
+	EXPECT_EQ(-ENOENT, next_member(self->reader, &p));
+	p.event_id = PERF_PERSIST_NEW - 1;
+	EXPECT_EQ(-ENOENT, next_member(self->reader, &p));
+	p.event_id = 1ULL << 63;
+	EXPECT_EQ(-ENOENT, next_member(self->reader, &p));
+	p.event_id = self->event[2] | 1ULL << 32;
+	EXPECT_EQ(-ENOENT, next_member(self->reader, &p));
+
+	/* A member that left in the meantime is no hole. */
+	p.event_id = self->event[0];
+	ASSERT_EQ(0, persist_claim(self->m[0].fd));
+	ASSERT_EQ(0, persist_claim(self->m[1].fd));
+	ASSERT_EQ(0, next_member(self->reader, &p));
+	EXPECT_EQ(self->event[2], p.event_id);
+}
+
+/* Listings on two descriptors do not disturb one another, nor the verbs. */
+TEST_F(nsfd, two_listings)
+{
+	struct perf_event_persist p = {}, p2 = {};
+
+	ASSERT_EQ(0, next_member(self->reader, &p));
+	ASSERT_EQ(0, next_member(self->writer, &p2));
+	ASSERT_EQ(0, next_member(self->reader, &p));
+	ASSERT_EQ(0, next_member(self->writer, &p2));
+	EXPECT_EQ(self->event[1], p.event_id);
+	EXPECT_EQ(self->event[1], p2.event_id);
+}
+
+/* An unbound descriptor is bound by name: a lookup that needs no sysfs. */
+TEST_F(nsfd, bind_by_name)
+{
+	struct perf_event_persist p = {};
+	int fd;
+
+	fd = ns_open(PERF_PERSIST_NEW, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-ENOENT, set_name(fd, "%s-other", self->ns));
+	EXPECT_EQ(-EINVAL, set_name(fd, "%s/label", self->ns));
+	EXPECT_EQ(-EINVAL, set_name(fd, "/label"));
+	EXPECT_EQ(-EINVAL, set_name(fd, "%s/", self->ns));
+	EXPECT_EQ(-EINVAL, set_name_str(fd, ""));
+	EXPECT_EQ(-EINVAL, set_name_str(fd, "UPPER"));
+	EXPECT_EQ(-EFAULT, set_name_str(fd, NULL));
+	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
+	ASSERT_EQ(0, next_member(fd, &p));
+	EXPECT_EQ(self->id, p.ns_id);
+	EXPECT_EQ(self->event[0], p.event_id);
+
+	/* Once. */
+	EXPECT_EQ(-EBUSY, set_name(fd, "%s", self->ns));
+	EXPECT_EQ(-EBUSY, set_name(fd, "%s-other", self->ns));
+	EXPECT_EQ(-EBUSY, set_name(self->reader, "%s", self->ns));
+	EXPECT_EQ(-EBUSY, set_name(self->writer, "%s", self->ns));
+
+	/* The access mode is that of the open. */
+	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(-EACCES, ns_delete(fd));
+	fd = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
+	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(0, ns_delete(fd));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+}
+
+/* A namespace that has no name yet cannot be found by one, nor a deleted one. */
+TEST_F(nsfd, bind_to_published_only)
+{
+	int fd, unbound;
+	__u64 id;
+
+	fd = counter_open(self->cpu);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, set_name(fd, "%s-2", self->ns));
+	unbound = ns_open(PERF_PERSIST_NEW, 0);
+	ASSERT_LE(0, unbound);
+	EXPECT_EQ(-ENOENT, set_name(unbound, "%s-2", self->ns));
+	ASSERT_EQ(0, persist_new(fd, &id));
+	ASSERT_EQ(0, ns_kill(id));
+	EXPECT_EQ(-ENOENT, set_name(unbound, "%s-2", self->ns));
+	EXPECT_EQ(0, set_name(unbound, "%s", self->ns));
+}
+
+/* Unbound, it can do nothing else. */
+TEST_F(nsfd, unbound)
+{
+	struct perf_event_persist p;
+	int fd;
+
+	fd = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, get_persist(fd, &p));
+	EXPECT_EQ(-EINVAL, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(-EINVAL, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(-EINVAL, ns_delete(fd));
+
+	/* The wildcard is for namespaces, not for members. */
+	EXPECT_GT(0, member_reopen(PERF_PERSIST_NEW, 0, self->cpu, 0));
+	EXPECT_GT(0, member_reopen(PERF_PERSIST_NEW, self->event[0], -1, 0));
+}
+
+/* DISABLE and ENABLE reach every member, whoever has it open. */
+TEST_F(nsfd, disable_enable)
+{
+	struct perf_event_persist p = {};
+	int i;
+
+	ASSERT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
+	while (!next_member(self->reader, &p))
+		EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
+	say("disabled");
+	ASSERT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
+	p.event_id = 0;
+	while (!next_member(self->reader, &p))
+		EXPECT_EQ(0, p.flags & PERF_PERSIST_DISABLED);
+	say("enabled");
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, heard(self->m[i].fd, self->m[i].map, "disabled"));
+		EXPECT_EQ(1, heard(self->m[i].fd, self->m[i].map, "enabled"));
+	}
+
+	/* Twice is as good as once. */
+	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
+}
+
+/* Events may be published disabled, to be switched on together. */
+TEST_F(nsfd, created_disabled)
+{
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_persist p;
+	char name[NAME_ROOM];
+	struct member m;
+	__u64 id;
+	int fd;
+
+	attr.disabled = 1;
+	snprintf(name, sizeof(name), "%s-2", self->ns);
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, name, &id));
+	ASSERT_EQ(0, get_persist(m.fd, &p));
+	EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
+	say("disabled");
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	say("enabled");
+	EXPECT_EQ(0, heard(m.fd, m.map, "disabled"));
+	EXPECT_EQ(1, heard(m.fd, m.map, "enabled"));
+}
+
+/* Without write access there is only reading. H8 */
+TEST_F(nsfd, read_only)
+{
+	EXPECT_EQ(-EACCES, event_ioctl(self->reader, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(-EACCES, event_ioctl(self->reader, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(-EACCES, ns_delete(self->reader));
+	say("untouched");
+	EXPECT_EQ(1, heard(self->m[0].fd, self->m[0].map, "untouched"));
+	EXPECT_EQ(self->id, ns_lookup(self->ns));
+}
+
+/* It is no event: what only an event can do is refused. H16b, H17 */
+TEST_F(nsfd, other_calls)
+{
+	static const unsigned long cmds[] = {
+		PERF_EVENT_IOC_REFRESH, PERF_EVENT_IOC_RESET, PERF_EVENT_IOC_PERIOD,
+		PERF_EVENT_IOC_SET_OUTPUT, PERF_EVENT_IOC_SET_FILTER, PERF_EVENT_IOC_ID,
+		PERF_EVENT_IOC_SET_BPF, PERF_EVENT_IOC_PAUSE_OUTPUT, PERF_EVENT_IOC_QUERY_BPF,
+		PERF_EVENT_IOC_MODIFY_ATTRIBUTES, PERF_EVENT_IOC_PERSIST_FLAGS,
+		_IO('$', 99), _IO('%', 0),
+	};
+	struct perf_event_attr attr = fault_attr(0);
+	__u64 buf[64] = {}, id = PERF_PERSIST_NEW;
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		EXPECT_EQ(-ENOTTY, event_ioctl(self->writer, cmds[i], (unsigned long)buf))
+			TH_LOG("ioctl 0x%lx", cmds[i]);
+	}
+	EXPECT_EQ(-EINVAL, set_persist(self->writer, &id));
+	EXPECT_EQ(-EINVAL, persist_join(self->writer, self->id));
+	EXPECT_EQ(-EINVAL, persist_join(self->writer, 0));
+
+	EXPECT_GT(0, read(self->writer, buf, sizeof(buf)));
+	EXPECT_GT(0, write(self->writer, buf, sizeof(buf)));
+	EXPECT_GT(0, ring_map_err(self->writer, PAGES, PROT_READ));
+	EXPECT_GT(0, ring_map_err(self->writer, 0, PROT_READ));
+
+	/* Nor does it pass for one. */
+	EXPECT_GT(0, event_open(&attr, -1, self->cpu, self->writer, 0));
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_GT(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, self->writer));
+	EXPECT_EQ(3, ns_count(self->id));
+}
+
+/* After deletion by whomever, every call says so. */
+TEST_F(nsfd, deleted)
+{
+	struct perf_event_persist p = {};
+
+	ASSERT_EQ(0, ns_delete(self->writer));
+	EXPECT_EQ(-ENODEV, ns_delete(self->writer));
+	EXPECT_EQ(-ENODEV, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(-ENODEV, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(-ENODEV, next_member(self->writer, &p));
+	EXPECT_EQ(-ENODEV, next_member(self->reader, &p));
+	p.event_id = self->event[0];
+	EXPECT_EQ(-ENODEV, next_member(self->reader, &p));
+	EXPECT_EQ(POLLHUP, poll_now(self->reader) & POLLHUP);
+	EXPECT_EQ(POLLHUP, poll_now(self->writer) & POLLHUP);
+	EXPECT_EQ(0, ns_lookup(self->ns));
+	EXPECT_EQ(-ENOENT, ns_open(self->id, 0));
+}
+
+/* Each listing asked for is up to date until something changes; each change is seen by all. H10 */
+TEST_F(nsfd, poll_changes)
+{
+	struct perf_event_attr attr = say_attr();
+	int fds[] = { self->reader, self->writer, ns_open(self->id, 0) };
+	struct member m;
+	unsigned int i;
+	int step, writer;
+
+	writer = member_reopen(self->id, self->event[0], -1, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, writer);
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
+
+	for (step = 0; step < 7; step++) {
+		/* What was there before the first listing is news, too. */
+		for (i = 0; i < ARRAY_SIZE(fds); i++) {
+			EXPECT_EQ(POLLPRI, poll_now(fds[i]))
+				TH_LOG("before step %d", step);
+			EXPECT_EQ(POLLPRI, poll_now(fds[i]));
+			ASSERT_EQ(0, list_start(fds[i]));
+			EXPECT_EQ(0, poll_now(fds[i]))
+				TH_LOG("before step %d", step);
+		}
+
+		switch (step) {
+		case 0:
+			ASSERT_EQ(0, persist_join(m.fd, self->id));
+			break;
+		case 1:
+			ASSERT_EQ(0, set_name(m.fd, "/label"));
+			break;
+		case 2:
+			ASSERT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
+			break;
+		case 3:
+			ASSERT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
+			break;
+		case 4:
+			ASSERT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_DISABLE, 0));
+			break;
+		case 5:
+			ASSERT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0));
+			break;
+		case 6:
+			ASSERT_EQ(0, persist_claim(m.fd));
+			break;
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		EXPECT_EQ(POLLPRI, poll_now(fds[i]));
+	ASSERT_EQ(0, ns_kill(self->id));
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		EXPECT_EQ(POLLHUP, poll_now(fds[i]) & POLLHUP);
+}
+
+/* What does not change the listing is no news: samples, readers, failed calls. H10 */
+TEST_F(nsfd, poll_ignores_the_rest)
+{
+	struct perf_event_persist p = {};
+	int fd;
+
+	ASSERT_EQ(0, next_member(self->reader, &p));
+	say("a sample");
+	EXPECT_EQ(0, poll_now(self->reader));
+	fd = member_reopen(self->id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, ring_map_err(fd, PAGES, PROT_READ));
+	close(fd);
+	EXPECT_EQ(-EBUSY, set_name(self->m[0].fd, "%s-other/label", self->ns));
+	EXPECT_EQ(0, poll_now(self->reader));
+
+	/* Going on with a listing is not starting one. */
+	ASSERT_EQ(0, set_name(self->m[2].fd, "/changed"));
+	ASSERT_EQ(0, next_member(self->reader, &p));
+	EXPECT_EQ(POLLPRI, poll_now(self->reader));
+}
+
+/* Those that sleep in poll() are woken, each of them, by a change and by the end. H10 */
+TEST_F(nsfd, poll_wakes_all)
+{
+	int ready[2], i;
+	pid_t pid[2];
+	char c;
+
+	ASSERT_EQ(0, pipe(ready));
+	for (i = 0; i < 2; i++) {
+		pid[i] = fork_child();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i]) {
+			struct pollfd pfd = { .events = POLLPRI };
+
+			pfd.fd = ns_open(self->id, 0);
+			if (pfd.fd < 0 || list_start(pfd.fd) || write(ready[1], "r", 1) != 1)
+				_exit(1);
+			if (poll(&pfd, 1, 20000) != 1 || !(pfd.revents & POLLPRI))
+				_exit(2);
+			if (list_start(pfd.fd) || write(ready[1], "r", 1) != 1)
+				_exit(3);
+			if (poll(&pfd, 1, 20000) != 1 || !(pfd.revents & POLLHUP))
+				_exit(4);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_EQ(0, set_name(self->m[0].fd, "/label"));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_EQ(0, ns_delete(self->writer));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, child_status(pid[i]));
+}
+
+/* An open namespace descriptor keeps nothing alive. */
+TEST_F(nsfd, is_no_opener)
+{
+	struct perf_event_persist p = {};
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, persist_claim(self->m[i].fd));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+	EXPECT_EQ(-ENODEV, next_member(self->reader, &p));
+	EXPECT_EQ(POLLHUP, poll_now(self->reader) & POLLHUP);
+}
+
+TEST_HARNESS_MAIN

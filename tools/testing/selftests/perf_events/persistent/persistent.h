@@ -1,0 +1,702 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of persistent perf events share.
+ *
+ * Every call returns a negative errno on failure. A namespace is named after
+ * the test program's pid, and whatever bears such a name is deleted after each
+ * test and once more when the program ends.
+ */
+#ifndef PERSISTENT_H
+#define PERSISTENT_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+
+#include "../../kselftest_harness.h"
+
+#define PMU_DIR		"/sys/bus/event_source/devices"
+#define NS_DIR		PMU_DIR "/persistent/events"
+
+/* Room for the longest name and label, and for what is too long. */
+#define NAME_ROOM	256
+
+/* Room for the names that the tests use, when they are not about names. */
+#define NS_ROOM		PERF_PERSIST_NAME_SIZE
+
+/* Pages of data in a buffer, unless a test says otherwise. */
+#define PAGES		8
+
+static char persist_prefix[32];
+static pid_t persist_main;
+
+static inline long page_size(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+static inline long neg_errno(long ret)
+{
+	return ret == -1 ? -errno : ret;
+}
+
+/* System calls */
+
+static inline int event_open(struct perf_event_attr *attr, pid_t pid, int cpu,
+			     int group_fd, unsigned long flags)
+{
+	return neg_errno(syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags));
+}
+
+static inline int event_ioctl(int fd, unsigned long cmd, unsigned long arg)
+{
+	return neg_errno(ioctl(fd, cmd, arg));
+}
+
+static inline int set_name_str(int fd, const char *name)
+{
+	return neg_errno(ioctl(fd, PERF_EVENT_IOC_SET_NAME, name));
+}
+
+static inline __printf(2, 3) int set_name(int fd, const char *fmt, ...)
+{
+	char name[NAME_ROOM];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
+	return set_name_str(fd, name);
+}
+
+static inline int set_persist(int fd, __u64 *id)
+{
+	return neg_errno(ioctl(fd, PERF_EVENT_IOC_SET_PERSIST, id));
+}
+
+static inline int persist_new(int fd, __u64 *id)
+{
+	*id = PERF_PERSIST_NEW;
+	return set_persist(fd, id);
+}
+
+static inline int persist_join(int fd, __u64 id)
+{
+	return set_persist(fd, &id);
+}
+
+static inline int persist_claim(int fd)
+{
+	return set_persist(fd, NULL);
+}
+
+static inline int ns_delete(int ns_fd)
+{
+	return set_persist(ns_fd, NULL);
+}
+
+static inline int get_persist(int fd, struct perf_event_persist *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->size = sizeof(*p);
+	return neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, p));
+}
+
+/* The member of the namespace that follows the one @p describes. */
+static inline int next_member(int ns_fd, struct perf_event_persist *p)
+{
+	__u64 last = p->event_id;
+
+	memset(p, 0, sizeof(*p));
+	p->size = sizeof(*p);
+	p->event_id = last;
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_GET_PERSIST, p));
+}
+
+static inline __u64 event_id(int fd)
+{
+	__u64 id;
+
+	return ioctl(fd, PERF_EVENT_IOC_ID, &id) ? 0 : id;
+}
+
+static inline int persist_set_flags(int fd, __u64 flags)
+{
+	return neg_errno(ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, &flags));
+}
+
+/* Reopening */
+
+static inline struct perf_event_attr reopen_attr(__u64 ns, __u64 event, __u64 how)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_PERSISTENT,
+		.size		= sizeof(attr),
+		.config		= ns,
+		.config1	= event,
+		.config2	= how,
+	};
+
+	return attr;
+}
+
+static inline int member_reopen(__u64 ns, __u64 event, int cpu, __u64 how)
+{
+	struct perf_event_attr attr = reopen_attr(ns, event, how);
+
+	return event_open(&attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static inline int ns_open(__u64 ns, __u64 how)
+{
+	return member_reopen(ns, 0, -1, how);
+}
+
+/* Number of members that a new listing shows, or an error. */
+static inline int ns_count(__u64 ns)
+{
+	struct perf_event_persist p = {};
+	int fd, err, n = 0;
+
+	fd = ns_open(ns, 0);
+	if (fd < 0)
+		return fd;
+	while (!(err = next_member(fd, &p)))
+		n++;
+	close(fd);
+	return err == -ENOENT ? n : err;
+}
+
+static inline int ns_kill(__u64 ns)
+{
+	int err, fd;
+
+	fd = ns_open(ns, PERF_PERSIST_OPEN_WRITE);
+	if (fd < 0)
+		return fd;
+	err = ns_delete(fd);
+	close(fd);
+	return err;
+}
+
+/* Namespaces by name */
+
+static inline int read_file(const char *path, char *buf, size_t room)
+{
+	ssize_t len;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, buf, room - 1);
+	if (len < 0)
+		len = -errno;
+	else
+		buf[len] = '\0';
+	close(fd);
+	return len;
+}
+
+static inline int write_file(const char *path, const char *text)
+{
+	ssize_t len;
+	int fd;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = neg_errno(write(fd, text, strlen(text)));
+	close(fd);
+	return len < 0 ? len : 0;
+}
+
+/* Id that sysfs gives for the namespace of this name, 0: there is none. */
+static inline __u64 ns_lookup(const char *name)
+{
+	char path[512], text[64];
+	unsigned long long id;
+
+	snprintf(path, sizeof(path), NS_DIR "/%s", name);
+	if (read_file(path, text, sizeof(text)) < 0 ||
+	    sscanf(text, "config=0x%llx", &id) != 1)
+		return 0;
+	return id;
+}
+
+static inline void persist_sweep(void)
+{
+	struct dirent *dent;
+	DIR *dir;
+
+	dir = opendir(NS_DIR);
+	if (!dir)
+		return;
+	while ((dent = readdir(dir))) {
+		if (strstr(dent->d_name, persist_prefix))
+			ns_kill(ns_lookup(dent->d_name));
+	}
+	closedir(dir);
+}
+
+static void __attribute__((constructor)) persist_init(void)
+{
+	persist_main = getpid();
+	snprintf(persist_prefix, sizeof(persist_prefix), "kst%d-", persist_main);
+}
+
+/* What a test leaves behind that was killed for taking too long. */
+static void __attribute__((destructor)) persist_exit(void)
+{
+	if (getpid() == persist_main)
+		persist_sweep();
+}
+
+/* Where to run, and whether one can */
+
+static inline int pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return neg_errno(sched_setaffinity(0, sizeof(set), &set));
+}
+
+static inline __u64 cap_bit(int cap)
+{
+	return 1ULL << cap;
+}
+
+static inline void drop_caps(__u64 clear)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+	int i;
+
+	syscall(SYS_capget, &hdr, data);
+	for (i = 0; i < 2; i++) {
+		data[i].effective &= ~(__u32)(clear >> (32 * i));
+		data[i].permitted &= ~(__u32)(clear >> (32 * i));
+		data[i].inheritable &= ~(__u32)(clear >> (32 * i));
+	}
+	syscall(SYS_capset, &hdr, data);
+}
+
+static inline bool may_create(void)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+	__u64 caps;
+
+	syscall(SYS_capget, &hdr, data);
+	caps = data[0].effective | (__u64)data[1].effective << 32;
+	return caps & (cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN));
+}
+
+/*
+ * Pins the test to a CPU, stores it and a second one (-1: there is none), and
+ * the test's name. Returns the reason why the test cannot run here, or NULL.
+ */
+static const char *persist_begin(char *ns, int *cpu, int *cpu2)
+{
+	cpu_set_t set;
+	int i;
+
+	if (access(PMU_DIR "/persistent/type", R_OK))
+		return "the kernel has no persistent perf events";
+	if (!may_create())
+		return "needs CAP_PERFMON";
+
+	*cpu = -1;
+	*cpu2 = -1;
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return "no CPU mask";
+	for (i = 0; i < CPU_SETSIZE && *cpu2 < 0; i++) {
+		if (!CPU_ISSET(i, &set))
+			continue;
+		if (*cpu < 0)
+			*cpu = i;
+		else
+			*cpu2 = i;
+	}
+	if (pin(*cpu))
+		return "cannot bind to a CPU";
+	snprintf(ns, NS_ROOM, "%stest", persist_prefix);
+	return NULL;
+}
+
+/* Events */
+
+/*
+ * An event whose records carry a text of the test's choice: say() makes one,
+ * on the CPU it is called on. Needs neither hardware nor tracefs.
+ */
+static inline struct perf_event_attr say_attr(void)
+{
+	struct perf_event_attr attr = {
+		.type			= PERF_TYPE_SOFTWARE,
+		.size			= sizeof(attr),
+		.config			= PERF_COUNT_SW_DUMMY,
+		.comm			= 1,
+		.exclude_kernel		= 1,
+		.exclude_hv		= 1,
+		.write_backward		= 1,
+		.watermark		= 1,
+		.wakeup_watermark	= 1,
+	};
+
+	return attr;
+}
+
+static inline struct perf_event_attr say_forward_attr(void)
+{
+	struct perf_event_attr attr = say_attr();
+
+	attr.write_backward = 0;
+	return attr;
+}
+
+/* At most 15 bytes of text. */
+static inline void say(const char *text)
+{
+	prctl(PR_SET_NAME, text);
+}
+
+/* An event that samples, or counts, each page fault: touch_pages() makes them. */
+static inline struct perf_event_attr fault_attr(__u64 period)
+{
+	struct perf_event_attr attr = {
+		.type			= PERF_TYPE_SOFTWARE,
+		.size			= sizeof(attr),
+		.config			= PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period		= period,
+		.sample_type		= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID,
+		.exclude_kernel		= 1,
+		.exclude_hv		= 1,
+		.write_backward		= period ? 1 : 0,
+	};
+
+	return attr;
+}
+
+static inline int counter_open(int cpu)
+{
+	struct perf_event_attr attr = fault_attr(0);
+
+	return event_open(&attr, -1, cpu, -1, 0);
+}
+
+static inline void touch_pages(int n)
+{
+	size_t len = n * page_size();
+	void *mem;
+
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return;
+	madvise(mem, len, MADV_NOHUGEPAGE);
+	memset(mem, 1, len);
+	munmap(mem, len);
+}
+
+/*
+ * A tracepoint that samples each system call entered; with the filter, each
+ * getppid(). False when there is no such tracepoint.
+ */
+static inline bool syscall_attr(struct perf_event_attr *attr)
+{
+	static const char * const roots[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	char path[128], text[32];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(roots); i++) {
+		snprintf(path, sizeof(path), "%s/events/raw_syscalls/sys_enter/id", roots[i]);
+		if (read_file(path, text, sizeof(text)) <= 0)
+			continue;
+		memset(attr, 0, sizeof(*attr));
+		attr->type = PERF_TYPE_TRACEPOINT;
+		attr->size = sizeof(*attr);
+		attr->config = strtoull(text, NULL, 0);
+		attr->sample_period = 1;
+		attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_RAW;
+		attr->write_backward = 1;
+		return true;
+	}
+	return false;
+}
+
+static inline int filter_syscall(int fd, int nr)
+{
+	char filter[32];
+
+	snprintf(filter, sizeof(filter), "id == %d", nr);
+	return neg_errno(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter));
+}
+
+static inline void call_getppid(int n)
+{
+	while (n--)
+		syscall(SYS_getppid);
+}
+
+/* Buffers */
+
+static inline size_t ring_len(int pages)
+{
+	return (1 + pages) * page_size();
+}
+
+static inline void *ring_map(int fd, int pages, int prot)
+{
+	return mmap(NULL, ring_len(pages), prot, MAP_SHARED, fd, 0);
+}
+
+/* -errno of an mmap() that has to fail, 0 when it did not. */
+static inline int ring_map_err(int fd, int pages, int prot)
+{
+	void *map = ring_map(fd, pages, prot);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	munmap(map, ring_len(pages));
+	return 0;
+}
+
+typedef bool (*record_match)(const struct perf_event_header *hdr, const void *arg);
+
+/*
+ * Counts the records in a buffer that @match accepts, as a reader of a live
+ * buffer does it: copy, then ask how far the writers have come, and drop what
+ * they may have written to meanwhile. @fd < 0: nobody writes any more.
+ */
+static inline int ring_count(int fd, const void *map, record_match match, const void *arg)
+{
+	const struct perf_event_mmap_page *page = map;
+	static union {
+		struct perf_event_header hdr;
+		char bytes[1 << 16];
+	} rec;
+	const struct perf_event_header *hdr = &rec.hdr;
+	__s64 size = page->data_size, pos, end;
+	struct perf_event_persist p;
+	int n = 0;
+	char *copy;
+	__s64 i;
+
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+
+	/* A buffer written backward counts down from 0. */
+	pos = (long)__atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	memcpy(copy, (const char *)map + page->data_offset, size);
+	if (pos < 0) {
+		end = pos + size;
+		if (fd >= 0 && !get_persist(fd, &p))
+			end = (long)p.head + size;
+		if (end > 0)
+			end = 0;
+	} else {
+		end = pos;
+		pos = (long)page->data_tail;
+	}
+
+	while (pos + (__s64)sizeof(*hdr) <= end) {
+		for (i = 0; i < (__s64)sizeof(*hdr); i++)
+			rec.bytes[i] = copy[(pos + i) & (size - 1)];
+		if (hdr->size < sizeof(*hdr) || pos + hdr->size > end)
+			break;
+		for (; i < hdr->size; i++)
+			rec.bytes[i] = copy[(pos + i) & (size - 1)];
+		if (match(hdr, arg))
+			n++;
+		pos += hdr->size;
+	}
+	free(copy);
+	return n;
+}
+
+/* Behind pid and tid stands the text. */
+static inline bool match_said(const struct perf_event_header *hdr, const void *text)
+{
+	return hdr->type == PERF_RECORD_COMM &&
+	       !strcmp((const char *)(hdr + 1) + 2 * sizeof(__u32), text);
+}
+
+/* Number of records that say(@text) left. */
+static inline int heard(int fd, const void *map, const char *text)
+{
+	return ring_count(fd, map, match_said, text);
+}
+
+/* What a sample starts with: PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID. */
+struct sample_key {
+	__u64	id;
+	__u32	pid, tid;
+};
+
+static inline bool match_sample(const struct perf_event_header *hdr, const void *key)
+{
+	return hdr->type == PERF_RECORD_SAMPLE && !memcmp(hdr + 1, key, sizeof(struct sample_key));
+}
+
+/* Number of samples of the caller that event @fd took. */
+static inline int sampled(int fd, const void *map)
+{
+	struct sample_key key = { event_id(fd), getpid(), syscall(SYS_gettid) };
+
+	return ring_count(fd, map, match_sample, &key);
+}
+
+/* What a creator holds of an event. */
+struct member {
+	int	fd;
+	int	pages;
+	void	*map;
+};
+
+/* Opens an event on @cpu with a buffer that fits its attr; @pages 0: without. */
+static inline int member_open(struct member *m, struct perf_event_attr *attr, int cpu, int pages)
+{
+	int err;
+
+	m->map = NULL;
+	m->pages = pages;
+	m->fd = event_open(attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (m->fd < 0)
+		return m->fd;
+	if (!pages)
+		return 0;
+	m->map = ring_map(m->fd, pages, attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE);
+	if (m->map != MAP_FAILED)
+		return 0;
+	err = -errno;
+	close(m->fd);
+	m->fd = -1;
+	m->map = NULL;
+	return err;
+}
+
+static inline void member_unmap(struct member *m)
+{
+	if (m->map)
+		munmap(m->map, ring_len(m->pages));
+	m->map = NULL;
+}
+
+static inline void member_close(struct member *m)
+{
+	member_unmap(m);
+	close(m->fd);
+	m->fd = -1;
+}
+
+/* A published namespace with one member; the caller is left holding it. */
+static inline int ns_create(struct member *m, struct perf_event_attr *attr, int cpu, int pages,
+			    const char *name, __u64 *id)
+{
+	int err;
+
+	err = member_open(m, attr, cpu, pages);
+	if (err)
+		return err;
+	err = set_name_str(m->fd, name);
+	if (!err)
+		err = persist_new(m->fd, id);
+	if (err)
+		member_close(m);
+	return err;
+}
+
+/* The same with nobody holding it: what is left when a creator is gone. */
+static inline int ns_create_leave(struct perf_event_attr *attr, int cpu, int pages,
+				  const char *name, __u64 *id)
+{
+	struct member m;
+	int err;
+
+	err = ns_create(&m, attr, cpu, pages, name, id);
+	if (!err)
+		member_close(&m);
+	return err;
+}
+
+/* What poll() says without waiting. */
+static inline short poll_now(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN | POLLPRI };
+
+	return poll(&pfd, 1, 0) < 0 ? POLLNVAL : pfd.revents;
+}
+
+static inline int sys_bpf(int cmd, union bpf_attr *attr)
+{
+	return neg_errno(syscall(SYS_bpf, cmd, attr, sizeof(*attr)));
+}
+
+/* A program for events that does nothing but return @value: 0 drops the sample. */
+static inline int bpf_prog_open(int value)
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = value },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type	= BPF_PROG_TYPE_PERF_EVENT,
+		.insn_cnt	= ARRAY_SIZE(insns),
+		.insns		= (unsigned long)insns,
+		.license	= (unsigned long)"GPL",
+	};
+
+	return sys_bpf(BPF_PROG_LOAD, &attr);
+}
+
+/* A child that does not outlive a test that fails. */
+static inline pid_t fork_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* Exit status of a child, or -1 when it was killed. */
+static inline int child_status(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+#endif /* PERSISTENT_H */

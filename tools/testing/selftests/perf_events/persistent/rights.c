@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who may do what: descriptors that only read, processes without privileges,
+ * and what the sysctl perf_event_paranoid leaves to them.
+ */
+#include "persistent.h"
+
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+
+#define NOBODY		65534
+
+FIXTURE(rights)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	char	paranoid[16];
+	__u64	id, event;
+	struct member m;
+	int	reader, writer, ns_reader, ns_writer;
+};
+
+FIXTURE_SETUP(rights)
+{
+	struct perf_event_attr attr = say_attr();
+	const char *missing;
+	char name[NAME_ROOM];
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
+
+	snprintf(name, sizeof(name), "%s/first", self->ns);
+	ASSERT_EQ(0, ns_create(&self->m, &attr, self->cpu, PAGES, name, &self->id));
+	self->event = event_id(self->m.fd);
+	self->reader = member_reopen(self->id, 0, self->cpu, 0);
+	self->writer = member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE);
+	self->ns_reader = ns_open(self->id, 0);
+	self->ns_writer = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, self->reader);
+	ASSERT_LE(0, self->writer);
+	ASSERT_LE(0, self->ns_reader);
+	ASSERT_LE(0, self->ns_writer);
+}
+
+FIXTURE_TEARDOWN_PARENT(rights)
+{
+	write_file(PARANOID, self->paranoid);
+	persist_sweep();
+}
+
+/* Either of them is as good as the other for events. */
+static __u64 privileges(void)
+{
+	return cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN);
+}
+
+static int set_paranoid(int level)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", level);
+	return write_file(PARANOID, text);
+}
+
+/* A reader's descriptor can do nothing but read. H8 */
+TEST_F(rights, reader_ioctls)
+{
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_query_bpf query = {};
+	struct perf_event_persist p;
+	__u64 period = 1, id = PERF_PERSIST_NEW, flags = PERF_PERSIST_ALL_CPUS;
+	const struct {
+		const char *name;
+		unsigned long cmd, arg;
+	} calls[] = {
+		{ "ENABLE", PERF_EVENT_IOC_ENABLE, 0 },
+		{ "ENABLE group", PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP },
+		{ "DISABLE", PERF_EVENT_IOC_DISABLE, 0 },
+		{ "DISABLE group", PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP },
+		{ "REFRESH", PERF_EVENT_IOC_REFRESH, 1 },
+		{ "RESET", PERF_EVENT_IOC_RESET, 0 },
+		{ "PERIOD", PERF_EVENT_IOC_PERIOD, (unsigned long)&period },
+		{ "SET_OUTPUT", PERF_EVENT_IOC_SET_OUTPUT, self->writer },
+		{ "SET_OUTPUT -1", PERF_EVENT_IOC_SET_OUTPUT, -1 },
+		{ "SET_FILTER", PERF_EVENT_IOC_SET_FILTER, (unsigned long)"common_pid == 1" },
+		{ "SET_BPF", PERF_EVENT_IOC_SET_BPF, -1 },
+		{ "PAUSE_OUTPUT", PERF_EVENT_IOC_PAUSE_OUTPUT, 1 },
+		{ "QUERY_BPF", PERF_EVENT_IOC_QUERY_BPF, (unsigned long)&query },
+		{ "MODIFY_ATTRIBUTES", PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (unsigned long)&attr },
+		{ "SET_NAME", PERF_EVENT_IOC_SET_NAME, (unsigned long)"/label" },
+		{ "SET_PERSIST", PERF_EVENT_IOC_SET_PERSIST, (unsigned long)&id },
+		{ "SET_PERSIST NULL", PERF_EVENT_IOC_SET_PERSIST, 0 },
+		{ "PERSIST_FLAGS", PERF_EVENT_IOC_PERSIST_FLAGS, (unsigned long)&flags },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		EXPECT_EQ(-EACCES, event_ioctl(self->reader, calls[i].cmd, calls[i].arg))
+			TH_LOG("%s", calls[i].name);
+	}
+	EXPECT_EQ(PERF_PERSIST_NEW, id);
+
+	/* Nothing happened, and the two that read do work. */
+	EXPECT_EQ(self->event, event_id(self->reader));
+	ASSERT_EQ(0, get_persist(self->reader, &p));
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE, p.flags);
+	EXPECT_STREQ("first", p.label);
+	say("untouched");
+	EXPECT_EQ(1, heard(self->reader, self->m.map, "untouched"));
+
+	/* With write access the same calls are let through. */
+	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_RESET, 0));
+	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+	EXPECT_EQ(0, set_name(self->writer, "/label"));
+}
+
+/* A reader's descriptor is no tool for others' events either: leader or output. H16b */
+TEST_F(rights, reader_is_no_leader_and_no_output)
+{
+	struct perf_event_attr attr = say_attr();
+	int fd;
+
+	EXPECT_EQ(-EACCES, event_open(&attr, -1, self->cpu, self->reader, 0));
+	EXPECT_EQ(-EACCES, event_open(&attr, -1, self->cpu, self->reader, PERF_FLAG_FD_NO_GROUP));
+	EXPECT_EQ(-EACCES, event_open(&attr, -1, self->cpu, self->reader,
+				      PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP));
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, self->reader));
+	say("one writer");
+	EXPECT_EQ(1, heard(self->reader, self->m.map, "one writer"));
+
+	/* An ordinary event of the same kind would do. */
+	ASSERT_NE(MAP_FAILED, ring_map(fd, 1, PROT_READ));
+	EXPECT_LE(0, event_open(&attr, -1, self->cpu, fd,
+				PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP));
+}
+
+static int bpf_link(int prog, int target)
+{
+	union bpf_attr attr = {
+		.link_create = {
+			.prog_fd	= prog,
+			.target_fd	= target,
+			.attach_type	= BPF_PERF_EVENT,
+		},
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &attr);
+}
+
+static int bpf_array_set(int map, int event)
+{
+	__u32 key = 0, value = event;
+	union bpf_attr attr = {
+		.map_fd	= map,
+		.key	= (unsigned long)&key,
+		.value	= (unsigned long)&value,
+		.flags	= BPF_ANY,
+	};
+
+	return sys_bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
+/* Nor can BPF programs be hung on it, or write to it. H16b */
+TEST_F(rights, reader_is_not_for_bpf)
+{
+	union bpf_attr create = {
+		.map_type	= BPF_MAP_TYPE_PERF_EVENT_ARRAY,
+		.key_size	= 4,
+		.value_size	= 4,
+		.max_entries	= 1,
+	};
+	struct perf_event_attr output = {
+		.type		= PERF_TYPE_SOFTWARE,
+		.size		= sizeof(output),
+		.config		= PERF_COUNT_SW_BPF_OUTPUT,
+		.sample_period	= 1,
+		.sample_type	= PERF_SAMPLE_RAW,
+		.write_backward	= 1,
+	};
+	struct perf_event_attr faults = fault_attr(1000);
+	struct member m[2];
+	__u64 event[2];
+	int prog, map, fd, ordinary;
+
+	prog = bpf_prog_open(1);
+	if (prog < 0)
+		SKIP(return, "no BPF programs: %s", strerror(-prog));
+	map = sys_bpf(BPF_MAP_CREATE, &create);
+	ASSERT_LE(0, map);
+
+	ASSERT_EQ(0, member_open(&m[0], &faults, self->cpu, PAGES));
+	ASSERT_EQ(0, member_open(&m[1], &output, self->cpu, PAGES));
+	event[0] = event_id(m[0].fd);
+	event[1] = event_id(m[1].fd);
+	ASSERT_EQ(0, persist_join(m[0].fd, self->id));
+	ASSERT_EQ(0, persist_join(m[1].fd, self->id));
+
+	fd = member_reopen(self->id, event[0], -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, bpf_link(prog, fd));
+	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog));
+	fd = member_reopen(self->id, event[1], -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, bpf_array_set(map, fd));
+
+	/* Ordinary events of the same kind would do. */
+	ordinary = event_open(&faults, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, ordinary);
+	EXPECT_LE(0, bpf_link(prog, ordinary));
+	ordinary = event_open(&output, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, ordinary);
+	EXPECT_EQ(0, bpf_array_set(map, ordinary));
+}
+
+/* Making, joining, naming, claiming takes CAP_PERFMON at the call, whoever opened the event. */
+TEST_F(rights, no_capability)
+{
+	struct perf_event_persist p;
+	int fd, unnamed;
+	__u64 id, id2;
+
+	fd = counter_open(self->cpu);
+	unnamed = counter_open(self->cpu);
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, unnamed);
+	ASSERT_EQ(0, persist_new(unnamed, &id2));
+
+	drop_caps(privileges());
+	EXPECT_EQ(-EACCES, set_name(fd, "%s-2", self->ns));
+	EXPECT_EQ(-EACCES, set_name(fd, "/label"));
+	EXPECT_EQ(-EACCES, set_name(unnamed, "%s-2", self->ns));
+	EXPECT_EQ(-EACCES, set_name(self->m.fd, "/label"));
+	EXPECT_EQ(-EACCES, persist_new(fd, &id));
+	EXPECT_EQ(-EACCES, persist_join(fd, self->id));
+	EXPECT_EQ(-EACCES, persist_claim(self->m.fd));
+	EXPECT_EQ(-EACCES, persist_claim(unnamed));
+	EXPECT_EQ(-EACCES, persist_set_flags(fd, PERF_PERSIST_ALL_CPUS));
+	EXPECT_EQ(-EACCES, persist_set_flags(unnamed, PERF_PERSIST_ALL_CPUS));
+
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	EXPECT_STREQ("first", p.label);
+	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(self->id, ns_lookup(self->ns));
+}
+
+/* CAP_PERFMON is enough: no CAP_SYS_ADMIN, no uid 0. */
+TEST_F(rights, perfmon_is_enough)
+{
+	struct perf_event_persist p;
+	int fd, ns;
+	__u64 id;
+
+	if (set_paranoid(2))
+		SKIP(return, "cannot set perf_event_paranoid");
+	ASSERT_EQ(0, prctl(PR_SET_KEEPCAPS, 1));
+	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
+	drop_caps(~cap_bit(CAP_PERFMON));
+
+	/* KEEPCAPS keeps what is permitted; it has to be made effective again. */
+	{
+		struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+		struct __user_cap_data_struct data[2] = {};
+
+		syscall(SYS_capget, &hdr, data);
+		data[CAP_PERFMON / 32].effective = data[CAP_PERFMON / 32].permitted;
+		ASSERT_EQ(0, syscall(SYS_capset, &hdr, data));
+	}
+	if (!may_create())
+		SKIP(return, "cannot keep CAP_PERFMON alone");
+
+	fd = counter_open(self->cpu);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, set_name(fd, "%s-2", self->ns));
+	ASSERT_EQ(0, persist_new(fd, &id));
+	ASSERT_EQ(0, get_persist(fd, &p));
+	EXPECT_EQ(NOBODY, p.owner_uid);
+	ns = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, ns);
+	EXPECT_EQ(0, ns_delete(ns));
+}
+
+/* Write access takes CAP_PERFMON at open, even when everybody may read. */
+TEST_F(rights, write_access)
+{
+	int fd;
+
+	if (set_paranoid(-1))
+		SKIP(return, "cannot set perf_event_paranoid");
+	drop_caps(privileges());
+	EXPECT_EQ(-EACCES, member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE));
+	EXPECT_EQ(-EACCES, member_reopen(self->id, self->event, -1, PERF_PERSIST_OPEN_WRITE));
+	EXPECT_EQ(-EACCES, ns_open(self->id, PERF_PERSIST_OPEN_WRITE));
+	EXPECT_EQ(-EACCES, ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE));
+
+	fd = member_reopen(self->id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_NE(MAP_FAILED, ring_map(fd, PAGES, PROT_READ));
+	fd = ns_open(self->id, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+}
+
+/* An open descriptor carries what it was opened with, as any file does. */
+TEST_F(rights, descriptor_carries_access)
+{
+	struct perf_event_persist p = {};
+	pid_t pid;
+
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		drop_caps(privileges());
+		if (setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(1);
+		EXPECT_EQ(0, get_persist(self->reader, &p));
+		EXPECT_NE(MAP_FAILED, ring_map(self->reader, PAGES, PROT_READ));
+		EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
+		EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
+		EXPECT_EQ(0, event_ioctl(self->ns_writer, PERF_EVENT_IOC_DISABLE, 0));
+		EXPECT_EQ(-EACCES, event_ioctl(self->ns_reader, PERF_EVENT_IOC_ENABLE, 0));
+		EXPECT_EQ(-EACCES, ns_delete(self->ns_reader));
+		EXPECT_EQ(0, ns_delete(self->ns_writer));
+		_exit(0);
+	}
+	EXPECT_EQ(0, child_status(pid));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+}
+
+/* Reading what a CPU does is as open as perf_event_paranoid makes it, at each open. H16 */
+TEST_F(rights, paranoid)
+{
+	int level, i, fd[3], expected;
+
+	for (level = -1; level <= 2; level++) {
+		pid_t pid;
+
+		if (set_paranoid(level))
+			SKIP(return, "cannot set perf_event_paranoid");
+		expected = level > 0 ? -EACCES : 0;
+		pid = fork_child();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			drop_caps(privileges());
+			fd[0] = member_reopen(self->id, 0, self->cpu, 0);
+			fd[1] = member_reopen(self->id, self->event, -1, 0);
+			fd[2] = ns_open(self->id, 0);
+			for (i = 0; i < 3; i++) {
+				EXPECT_EQ(expected, fd[i] < 0 ? fd[i] : 0)
+					TH_LOG("perf_event_paranoid %d, open %d", level, i);
+			}
+			_exit(0);
+		}
+		EXPECT_EQ(0, child_status(pid));
+
+		/* With the capability it does not matter. */
+		fd[0] = member_reopen(self->id, 0, self->cpu, 0);
+		EXPECT_LE(0, fd[0]);
+		close(fd[0]);
+	}
+}
+
+/* An id, or a way to bind one, is not a way around. */
+TEST_F(rights, bind_by_name_is_checked)
+{
+	struct perf_event_persist p = {};
+	int fd, err;
+
+	if (set_paranoid(1))
+		SKIP(return, "cannot set perf_event_paranoid");
+	drop_caps(privileges());
+	fd = ns_open(PERF_PERSIST_NEW, 0);
+	err = fd < 0 ? fd : set_name(fd, "%s", self->ns);
+	EXPECT_EQ(-EACCES, err);
+	EXPECT_GT(0, fd < 0 ? fd : next_member(fd, &p));
+}
+
+/* Members are judged by their own attr: raw tracepoints are for -1 only. H16 */
+TEST_F(rights, tracepoint_data)
+{
+	struct perf_event_persist p = {};
+	struct perf_event_attr attr, back;
+	int fd, ns, seen = 0;
+	struct member m;
+	__u64 event;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoint raw_syscalls:sys_enter");
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, set_name(m.fd, "/raw_syscalls:sys_enter"));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	event = event_id(m.fd);
+
+	if (set_paranoid(0))
+		SKIP(return, "cannot set perf_event_paranoid");
+	drop_caps(privileges());
+
+	/* The first member is open to all, so the namespace can be listed. */
+	ns = ns_open(self->id, 0);
+	ASSERT_LE(0, ns);
+	fd = member_reopen(self->id, event, -1, 0);
+	EXPECT_TRUE(fd == -EACCES || fd == -EPERM)
+		TH_LOG("reopen: %d", fd);
+	fd = member_reopen(self->id, self->event, -1, 0);
+	EXPECT_LE(0, fd);
+
+	/* What it may not open it sees without attr and label. */
+	for (;;) {
+		__u64 last = p.event_id;
+
+		memset(&p, 0, sizeof(p));
+		memset(&back, 0, sizeof(back));
+		p.size = sizeof(p);
+		p.event_id = last;
+		p.attr = (unsigned long)&back;
+		p.attr_size = sizeof(back);
+		if (event_ioctl(ns, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p))
+			break;
+		seen++;
+		if (p.event_id == event) {
+			EXPECT_NE(0, p.flags & PERF_PERSIST_ATTR_WITHHELD);
+			EXPECT_STREQ("", p.label);
+			EXPECT_EQ(0, p.attr_size);
+			EXPECT_EQ(0, back.size);
+			EXPECT_EQ(0, back.type);
+			EXPECT_EQ(0, back.config);
+		} else {
+			EXPECT_EQ(0, p.flags & PERF_PERSIST_ATTR_WITHHELD);
+			EXPECT_STREQ("first", p.label);
+			EXPECT_EQ(PERF_TYPE_SOFTWARE, back.type);
+		}
+		EXPECT_STREQ(self->ns, p.name);
+	}
+	EXPECT_EQ(2, seen);
+}
+
+/* A buffer shows what all those record who write to it, so all of them have their say. H16 */
+TEST_F(rights, shared_buffer)
+{
+	struct perf_event_attr attr = say_attr(), raw;
+	struct member owner;
+	int fd, guest, i;
+	__u64 event[2];
+
+	if (!syscall_attr(&raw))
+		SKIP(return, "no tracepoint raw_syscalls:sys_enter");
+	ASSERT_EQ(0, member_open(&owner, &attr, self->cpu, PAGES));
+	guest = event_open(&raw, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, guest);
+	ASSERT_EQ(0, event_ioctl(guest, PERF_EVENT_IOC_SET_OUTPUT, owner.fd));
+	ASSERT_EQ(0, persist_join(owner.fd, self->id));
+	ASSERT_EQ(0, persist_join(guest, self->id));
+	event[0] = event_id(owner.fd);
+	event[1] = event_id(guest);
+
+	if (set_paranoid(0))
+		SKIP(return, "cannot set perf_event_paranoid");
+	drop_caps(privileges());
+	for (i = 0; i < 2; i++) {
+		fd = member_reopen(self->id, event[i], -1, 0);
+		EXPECT_TRUE(fd == -EACCES || fd == -EPERM)
+			TH_LOG("member %d: %d", i, fd);
+	}
+	fd = member_reopen(self->id, self->event, -1, 0);
+	EXPECT_LE(0, fd);
+}
+
+/* The same tracepoint at -1. H16 */
+TEST_F(rights, tracepoint_data_for_all)
+{
+	struct perf_event_attr attr;
+	struct member m;
+	__u64 event;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoint raw_syscalls:sys_enter");
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	event = event_id(m.fd);
+	if (set_paranoid(-1))
+		SKIP(return, "cannot set perf_event_paranoid");
+	drop_caps(privileges());
+	EXPECT_LE(0, member_reopen(self->id, event, -1, 0));
+}
+
+/* A namespace that starts with what one may not open cannot be listed. H16 */
+TEST_F(rights, listing_needs_the_first_member)
+{
+	struct perf_event_attr attr;
+	char name[NAME_ROOM];
+	struct member m;
+	__u64 id;
+	int fd;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoint raw_syscalls:sys_enter");
+	snprintf(name, sizeof(name), "%s-2", self->ns);
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, name, &id));
+	if (set_paranoid(0))
+		SKIP(return, "cannot set perf_event_paranoid");
+	drop_caps(privileges());
+	fd = ns_open(id, 0);
+	EXPECT_TRUE(fd == -EACCES || fd == -EPERM)
+		TH_LOG("listing: %d", fd);
+}
+
+/* Names are for everybody. */
+TEST_F(rights, names_in_sysfs)
+{
+	if (set_paranoid(2))
+		SKIP(return, "cannot set perf_event_paranoid");
+	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
+	drop_caps(~0ULL);
+	EXPECT_EQ(self->id, ns_lookup(self->ns));
+}
+
+/* Capabilities over a user namespace of one's own are none over events. H16 */
+TEST_F(rights, user_namespace)
+{
+	struct perf_event_persist p;
+	__u64 id;
+	int fd;
+
+	if (set_paranoid(-1))
+		SKIP(return, "cannot set perf_event_paranoid");
+	fd = counter_open(self->cpu);
+	ASSERT_LE(0, fd);
+	if (unshare(CLONE_NEWUSER))
+		SKIP(return, "no user namespaces: %s", strerror(errno));
+	EXPECT_EQ(-EACCES, set_name(fd, "%s-2", self->ns));
+	EXPECT_EQ(-EACCES, persist_new(fd, &id));
+	EXPECT_EQ(-EACCES, persist_join(fd, self->id));
+	EXPECT_EQ(-EACCES, ns_open(self->id, PERF_PERSIST_OPEN_WRITE));
+	EXPECT_EQ(-EACCES, member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE));
+
+	/* The owner has no name here. */
+	ASSERT_EQ(0, get_persist(self->reader, &p));
+	EXPECT_EQ(NOBODY, p.owner_uid);
+}
+
+TEST_HARNESS_MAIN

@@ -30,11 +30,11 @@ demo: kernel perf ## show it all on a real workload in a guest
 	@scripts/demo.sh
 
 test: kernel perf selftests ## run all tests in a guest
-	@scripts/deps.sh vm test
+	@scripts/deps.sh vm
 	@scripts/test.sh
 
 test-unpatched: kernel perf selftests ## show that the new tests need the new kernel
-	@scripts/deps.sh vm test
+	@scripts/deps.sh vm
 	@scripts/test.sh -u
 
 vm: kernel perf ## a shell in the guest

@@ -16,6 +16,8 @@ kernel=$(realpath -m "${KERNEL:-$top/build/kernel}")
 perf=$top/build/perf
 selftests=$top/build/selftests
 jobs=-j$(nproc)
+# What our own make was called with is not for the other makefiles.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 "$top/scripts/deps.sh" "$1"
 
@@ -26,28 +28,28 @@ if command -v ccache >/dev/null; then
 	export CCACHE_BASEDIR=$top
 fi
 
-# build DIR CHECK COMMAND...: run COMMAND unless nothing that the find
+# build OUT CHECK COMMAND...: run COMMAND unless nothing that the find
 # expression CHECK selects is newer than the last time. make alone would take
 # ten seconds to find that out.
 build()
 {
-	local dir=$1 newer
+	local out=$1 newer
 	local -a check
 
 	mapfile -t check < <(xargs -n1 <<<"$2")
 	shift 2
-	mkdir -p "$dir"
-	exec 8>"$dir/.lock"
+	mkdir -p "$out"
+	exec 8>"$out/.lock"
 	flock 8
-	if [ -e "$dir/.built" ]; then
-		newer=$(find "${check[@]}" -newer "$dir/.built" -print -quit)
+	if [ -e "$out/.built" ]; then
+		newer=$(find "${check[@]}" -newer "$out/.built" -print -quit)
 		[ -n "$newer" ] || return 0
 	fi
 	# The time of the start: what is edited meanwhile is newer.
-	touch "$dir/.building"
-	echo "build: ${dir#"$top"/}"
+	touch "$out/.building"
+	echo "build: ${out#"$top"/}"
 	"$@" 8>&-
-	mv "$dir/.building" "$dir/.built"
+	mv "$out/.building" "$out/.built"
 }
 
 make_kernel()
@@ -61,7 +63,7 @@ make_kernel()
 make_perf()
 {
 	make -s -C "$src/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "$jobs" \
-		BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 >"$perf/build.log" ||
+		BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 >"$perf/build.log" 2>&1 ||
 		{ tail -n 40 "$perf/build.log" >&2; return 1; }
 }
 

@@ -20,7 +20,7 @@ packages()
 			systemtap-sdt-dev
 		;;
 	vm) echo qemu-system-x86 iproute2 ;;
-	test) echo make gcc libc6-dev ;;
+	selftests) echo make gcc libc6-dev ;;
 	demo) echo linux-perf ;;
 	check) echo shellcheck perl python3-ply python3-git ;;
 	*)

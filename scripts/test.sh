@@ -22,7 +22,7 @@ logs=$top/build/test
 stages='selftests perf regression'
 
 # May pass without the series, as they test what is said in that case.
-unpatched_ok='persistent events: no kernel support'
+unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events'
 
 unpatched=0
 if [ "${1-}" = -u ]; then

@@ -70,7 +70,8 @@ choose_accel()
 		return
 	fi
 	boot=$(cat /proc/sys/kernel/random/boot_id)
-	if read -r answer accel <"$build/accel" && [ "$answer" = "$boot" ]; then
+	if [ -e "$build/accel" ] && read -r answer accel <"$build/accel" &&
+	   [ "$answer" = "$boot" ]; then
 		echo "$accel"
 		return
 	fi
@@ -85,7 +86,7 @@ choose_accel()
 	echo "$accel"
 }
 
-accel=${VM_ACCEL:-$(choose_accel 2> >(grep -v 'accel: No such' >&2))}
+accel=${VM_ACCEL:-$(choose_accel)}
 case $accel in
 kvm) accel_opt=kvm ;;
 tcg) accel_opt=tcg,thread=multi ;;

@@ -457,9 +457,13 @@ static struct perf_member *find_member_on(struct perf_persist_ns *ns, int cpu)
 	return NULL;
 }
 
-/* The member through which @ns keeps @rb mapped. */
+/*
+ * The member through which @ns keeps @rb mapped; of several, that with the
+ * lowest event id.
+ */
 static struct perf_member *buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
 {
+	struct perf_member *owner = NULL;
 	struct perf_event *event;
 
 	assert_registry();
@@ -467,10 +471,11 @@ static struct perf_member *buffer_owner(struct perf_persist_ns *ns, struct perf_
 	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
 		struct perf_member *member = event->member;
 
-		if (member && member->ns == ns && member->rb == rb)
-			return member;
+		if (member && member->ns == ns && member->rb == rb &&
+		    (!owner || event->id < owner->event->id))
+			owner = member;
 	}
-	return NULL;
+	return owner;
 }
 
 /*
@@ -492,10 +497,11 @@ static struct perf_member *next_writer(struct perf_buffer *rb, u64 event_id)
 	return next;
 }
 
-/* Does another member of the namespace write to the buffer of @member? */
-static bool buffer_shared(struct perf_member *member)
+/* Would other members of the namespace lose their buffer with @member? */
+static bool buffer_needed(struct perf_member *member)
 {
 	struct perf_event *event;
+	bool needed = false;
 
 	assert_registry();
 	if (!member->rb)
@@ -503,10 +509,15 @@ static bool buffer_shared(struct perf_member *member)
 
 	guard(rcu)();
 	list_for_each_entry_rcu(event, &member->rb->event_list, rb_entry) {
-		if (event != member->event && event->member && event->member->ns == member->ns)
-			return true;
+		struct perf_member *other = event->member;
+
+		if (!other || other == member || other->ns != member->ns)
+			continue;
+		if (other->rb)
+			return false;
+		needed = true;
 	}
-	return false;
+	return needed;
 }
 
 /* Seen by mmap() and SET_OUTPUT, which hold mmap_mutex. */
@@ -638,13 +649,14 @@ static int hold_member(struct perf_member *member)
 
 	/*
 	 * Without a mapping it was redirected: the buffer is another member's.
-	 * One member holds a buffer, even if several were mapped.
+	 * What another namespace holds is not ours to hold, see check_output().
 	 */
-	if (rb && !rb->held && atomic_read(&event->mmap_count) &&
+	if (rb && !member->rb && atomic_read(&event->mmap_count) &&
+	    (!rb->held || buffer_owner(member->ns, rb)) &&
 	    atomic_inc_not_zero(&rb->mmap_count)) {
 		atomic_inc(&event->mmap_count);
 		refcount_inc(&rb->refcount);
-		WRITE_ONCE(rb->held, 1);
+		WRITE_ONCE(rb->held, rb->held + 1);
 		member->rb = rb;
 	}
 	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
@@ -680,7 +692,7 @@ static struct perf_member_hold unhold_member(struct perf_member *member)
 		hold.event = member->event;
 		hold.rb = member->rb;
 		if (hold.rb)
-			WRITE_ONCE(hold.rb->held, 0);
+			WRITE_ONCE(hold.rb->held, hold.rb->held - 1);
 		member->rb = NULL;
 		member->held = false;
 	}
@@ -931,7 +943,7 @@ static long claim_event(struct perf_event *event)
 		break;
 	case PERF_MEMBER_JOINED:
 	case PERF_MEMBER_PUBLISHED:
-		if (buffer_shared(member)) {
+		if (buffer_needed(member)) {
 			ret = -EBUSY;
 			break;
 		}

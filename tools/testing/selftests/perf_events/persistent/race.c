@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Everything at once, from several processes, on the same events, names and
+ * buffers. What it looks for is in the kernel's log; here it sees to it that
+ * each call ends in one of its documented ways, and that nothing stays behind.
+ */
+#include "persistent.h"
+
+#define WORKERS	4
+#define ROUNDS	400
+#define SHARED	4
+#define NAMES	3
+
+FIXTURE(race)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	int	fd[SHARED];
+};
+
+FIXTURE_SETUP(race)
+{
+	struct perf_event_attr attr = say_attr();
+	const char *missing;
+	int i;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	for (i = 0; i < SHARED; i++) {
+		self->fd[i] = event_open(&attr, -1, self->cpu, -1, 0);
+		ASSERT_LE(0, self->fd[i]);
+	}
+}
+
+FIXTURE_TEARDOWN_PARENT(race)
+{
+	persist_sweep();
+}
+
+struct worker {
+	const char	*ns;
+	const int	*fd;
+	int		cpu;
+	unsigned int	seed;
+	__u64		id;	/* of a namespace seen last */
+};
+
+static int pick(struct worker *w, int n)
+{
+	return rand_r(&w->seed) % n;
+}
+
+static int any_fd(struct worker *w)
+{
+	return w->fd[pick(w, SHARED)];
+}
+
+static void any_name(struct worker *w, char *name)
+{
+	snprintf(name, NAME_ROOM, "%s-%d", w->ns, pick(w, NAMES));
+}
+
+static int look_up(struct worker *w)
+{
+	char name[NAME_ROOM];
+
+	any_name(w, name);
+	w->id = ns_lookup(name);
+	return 0;
+}
+
+static int create(struct worker *w)
+{
+	struct perf_event_attr attr = say_attr();
+	char name[NAME_ROOM];
+	__u64 id;
+	int err;
+
+	any_name(w, name);
+	err = ns_create_leave(&attr, w->cpu, 1, name, &id);
+	if (!err)
+		w->id = id;
+	return err;
+}
+
+static int persist(struct worker *w)
+{
+	__u64 id;
+	int err;
+
+	err = persist_new(any_fd(w), &id);
+	if (!err)
+		w->id = id;
+	return err;
+}
+
+static int join(struct worker *w)
+{
+	return persist_join(any_fd(w), w->id);
+}
+
+static int name(struct worker *w)
+{
+	char name[NAME_ROOM];
+
+	any_name(w, name);
+	return set_name(any_fd(w), "%s/label", name);
+}
+
+static int claim(struct worker *w)
+{
+	return persist_claim(any_fd(w));
+}
+
+static int redirect(struct worker *w)
+{
+	return event_ioctl(any_fd(w), PERF_EVENT_IOC_SET_OUTPUT, pick(w, 3) ? any_fd(w) : -1);
+}
+
+static int map(struct worker *w)
+{
+	return ring_map_err(any_fd(w), 1, pick(w, 3) ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
+static int switch_event(struct worker *w)
+{
+	return event_ioctl(any_fd(w), pick(w, 2) ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static int switch_ns(struct worker *w)
+{
+	int err, fd = ns_open(w->id, PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	err = event_ioctl(fd, pick(w, 2) ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	close(fd);
+	return err;
+}
+
+static int reopen(struct worker *w)
+{
+	int err, fd = member_reopen(w->id, 0, w->cpu, pick(w, 2));
+
+	if (fd < 0)
+		return fd;
+	err = ring_map_err(fd, pick(w, 2), PROT_READ);
+	poll_now(fd);
+	close(fd);
+	return err;
+}
+
+static int list(struct worker *w)
+{
+	int n = ns_count(w->id);
+
+	return n < 0 ? n : 0;
+}
+
+static int delete(struct worker *w)
+{
+	return ns_kill(w->id);
+}
+
+static int write_record(struct worker *w)
+{
+	say("race");
+	return 0;
+}
+
+static const struct {
+	const char	*what;
+	int		(*func)(struct worker *w);
+	int		errors[8];	/* that are part of the game */
+} ops[] = {
+	{ "look up", look_up },
+	{ "create", create, { EEXIST } },
+	{ "new", persist, { EBUSY, EEXIST, EINVAL, ENODEV } },
+	{ "join", join, { EBUSY, ENOENT, EINVAL, ENODEV } },
+	{ "name", name, { EBUSY, EEXIST, EINVAL, ENODEV, EPERM } },
+	{ "claim", claim, { EBUSY, ENOENT, ENODEV } },
+	{ "redirect", redirect, { EBUSY, EINVAL, ENODEV, EBADF } },
+	{ "map", map, { EBUSY, EINVAL, ENODEV, EACCES } },
+	{ "switch event", switch_event },
+	{ "switch namespace", switch_ns, { ENOENT, ENODEV, EINVAL } },
+	{ "reopen", reopen, { ENOENT, EINVAL, ENODEV, EBUSY } },
+	{ "list", list, { ENOENT, EINVAL, ENODEV } },
+	{ "delete", delete, { ENOENT, EINVAL, ENODEV } },
+	{ "write", write_record },
+};
+
+static bool expected(int op, int err)
+{
+	unsigned int i;
+
+	for (i = 0; err && i < ARRAY_SIZE(ops[op].errors); i++) {
+		if (err == -ops[op].errors[i])
+			return true;
+	}
+	return !err;
+}
+
+/* All calls race with all others. H3, H15 */
+TEST_F(race, everything)
+{
+	struct worker w = { .ns = self->ns, .fd = self->fd, .cpu = self->cpu };
+	pid_t pid[WORKERS];
+	char name[NAME_ROOM];
+	int i, round, op, err;
+
+	for (i = 0; i < WORKERS; i++) {
+		pid[i] = fork_child();
+		ASSERT_LE(0, pid[i]);
+		if (pid[i])
+			continue;
+		w.seed = i + 1;
+		if (self->cpu2 >= 0 && i % 2)
+			pin(self->cpu2);
+		for (round = 0; round < ROUNDS; round++) {
+			op = pick(&w, ARRAY_SIZE(ops));
+			err = ops[op].func(&w);
+			EXPECT_TRUE(expected(op, err))
+				TH_LOG("worker %d, round %d, %s: %d", i, round, ops[op].what, err);
+		}
+		_exit(0);
+	}
+	for (i = 0; i < WORKERS; i++)
+		EXPECT_EQ(0, child_status(pid[i]));
+
+	/* Whatever is left can be deleted, and every name is free again. */
+	for (i = 0; i < SHARED; i++)
+		close(self->fd[i]);
+	for (i = 0; i < NAMES; i++) {
+		struct perf_event_attr attr = say_attr();
+		struct member m;
+
+		snprintf(name, sizeof(name), "%s-%d", self->ns, i);
+		w.id = ns_lookup(name);
+		EXPECT_EQ(0, w.id ? ns_kill(w.id) : 0);
+		ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, name, &w.id));
+		say("free again");
+		EXPECT_EQ(1, heard(m.fd, m.map, "free again"));
+		EXPECT_EQ(0, ns_kill(w.id));
+		EXPECT_EQ(0, ns_lookup(name));
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -24,8 +24,6 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 cc=gcc
 if command -v ccache >/dev/null; then
 	cc='ccache gcc'
-	# Lets builds in different directories share results.
-	export CCACHE_BASEDIR=$top
 fi
 
 # build OUT CHECK COMMAND...: run COMMAND unless nothing that the find

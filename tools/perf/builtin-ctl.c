@@ -162,7 +162,7 @@ static char *cpus_str(const struct persistent_ns *ns)
 
 static char *buffer_str(const struct persistent_ns *ns)
 {
-	char buf[16];
+	char buf[32];
 	u64 bytes = 0;
 
 	/* One buffer serves several events, and is counted for the one that it belongs to. */
@@ -171,7 +171,7 @@ static char *buffer_str(const struct persistent_ns *ns)
 			bytes += ns->members[i].buffer_size;
 	}
 
-	unit_number__scnprintf(buf, sizeof(buf), bytes);
+	unit_number__scnprintf_exact(buf, sizeof(buf), bytes);
 	return strdup(buf);
 }
 

@@ -11,10 +11,12 @@
 #include "persistent.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <internal/evlist.h>
 #include <linux/bitmap.h>
+#include <linux/string.h>
 #include <linux/zalloc.h>
 #include <perf/cpumap.h>
 #include "debug.h"
@@ -109,6 +111,29 @@ static void event_list__exit(struct event_list *list)
 	free(list->of_member);
 }
 
+/* Tasks move: what is said of them on one CPU is needed on all. */
+static bool member__left_out(const struct persistent_member *member,
+			     struct perf_cpu_map *only)
+{
+	struct perf_cpu cpu = { .cpu = member->cpu };
+
+	return only && !persistent_member__is_sideband(member) &&
+	       !perf_cpu_map__has(only, cpu);
+}
+
+/* Why is nothing of what @member records going to be read? NULL: it is. */
+static const char *member__why_unread(const struct persistent_member *member,
+				      struct perf_cpu_map *only)
+{
+	if (member->cpu < 0 || member__left_out(member, only))
+		return "-C leaves out their CPU";
+	if (member->flags & PERF_PERSIST_ATTR_WITHHELD)
+		return "you may not open them";
+	if (!member->output_id)
+		return "they count, and have no buffer";
+	return NULL;
+}
+
 /* Sort the members into events, those that may not be opened left out. */
 static int event_list__init(struct event_list *list, struct persistent_ns *ns,
 			    struct perf_cpu_map *only, int *nr_withheld)
@@ -124,11 +149,16 @@ static int event_list__init(struct event_list *list, struct persistent_ns *ns,
 
 	for (int i = 0; i < ns->nr_members; i++) {
 		struct persistent_member *member = &ns->members[i];
-		struct perf_cpu cpu = { .cpu = member->cpu };
+		const char *why = member__why_unread(member, only);
 		int nr;
 
+		if (why) {
+			ns->nr_unread++;
+			ns->why_unread = why;
+		}
+
 		list->of_member[i] = -1;
-		if (member->cpu < 0 || (only && !perf_cpu_map__has(only, cpu)))
+		if (member->cpu < 0 || member__left_out(member, only))
 			continue;
 		if (member->flags & PERF_PERSIST_ATTR_WITHHELD) {
 			(*nr_withheld)++;
@@ -190,6 +220,19 @@ out_err:
 	return NULL;
 }
 
+static int err_attach(int err, struct persistent_ns *ns, const char *what)
+{
+	char buf[STRERR_BUFSIZE];
+
+	/* It is there, or was until now: not what persistent__err_open() is about. */
+	if (err == -ENOENT || err == -ENODEV)
+		pr_err("The namespace '%s' changed while it was opened. Try again.\n", ns->name);
+	else if (err)
+		pr_err("Cannot %s of the namespace '%s': %s\n", what, ns->name,
+		       str_error_r(-err, buf, sizeof(buf)));
+	return err;
+}
+
 static int attach_member(struct evlist *evlist, struct evsel *evsel,
 			 struct persistent_ns *ns, struct persistent_member *member)
 {
@@ -197,7 +240,7 @@ static int attach_member(struct evlist *evlist, struct evsel *evsel,
 	int fd = persistent_member__open(ns, member);
 
 	if (fd < 0)
-		return fd;
+		return err_attach(fd, ns, "open an event");
 
 	perf_evlist__attach_fd(&evlist->core, &evsel->core,
 			       perf_cpu_map__idx(evsel->core.cpus, cpu), fd, member->id);
@@ -238,7 +281,7 @@ static int attach_members(struct evlist *evlist, struct persistent *persistent,
 
 			err = attach_buffer(persistent, member, fd);
 			if (err)
-				return err;
+				return err_attach(err, ns, "map a buffer");
 		}
 	}
 
@@ -254,7 +297,7 @@ static int attach_ns(struct evlist *evlist, struct persistent *persistent,
 
 	err = persistent_ns__list(ns);
 	if (err)
-		return err;
+		return err_attach(err, ns, "list the events");
 
 	err = event_list__init(&list, ns, only, &nr_withheld);
 	if (err)
@@ -319,6 +362,18 @@ static int check_sample_types(struct evlist *evlist)
 	return 0;
 }
 
+/* Speak of NS, not of persistent/NS/. */
+static int err_open_evsel(int err, struct evsel *evsel)
+{
+	const char *event = evsel__name(evsel);
+	char name[PERF_PERSIST_NAME_SIZE];
+
+	if (sscanf(event, PERSISTENT_PMU "/%63[a-z0-9_-]/", name) == 1 && !strchr(event, '='))
+		event = name;
+
+	return persistent__err_open(err, event);
+}
+
 static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 			struct evsel *evsel, struct perf_cpu_map *only, bool write)
 {
@@ -331,7 +386,15 @@ static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 
 	err = persistent_ns__lookup_id(evsel->core.attr.config, write, &ns);
 	if (err)
-		return persistent__err_open(err, evsel__name(evsel));
+		return err_open_evsel(err, evsel);
+
+	/* Its records are wanted once, however often and by what name it is given. */
+	for (int i = 0; i < persistent->nr_ns; i++) {
+		if (persistent->ns[i]->id == ns->id) {
+			persistent_ns__close(ns);
+			return 0;
+		}
+	}
 
 	more = realloc(persistent->ns, (persistent->nr_ns + 1) * sizeof(*more));
 	if (!more) {
@@ -341,7 +404,32 @@ static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 	persistent->ns = more;
 	more[persistent->nr_ns++] = ns;
 
-	return persistent__err_open(attach_ns(evlist, persistent, ns, only), ns->name);
+	return attach_ns(evlist, persistent, ns, only);
+}
+
+/* With -C there may be side-band records alone. */
+static bool nothing_to_read(struct evlist *evlist, struct perf_cpu_map *only)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!only || !evsel__is_dummy_event(evsel))
+			return false;
+	}
+	return true;
+}
+
+/* The first event is asked to track tasks, which what was attached cannot be. */
+static void pass_on_tracking(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!evsel->core.attached) {
+			evlist__set_tracking_event(evlist, evsel);
+			return;
+		}
+	}
 }
 
 /* An evsel for each event of the namespaces takes the place of what names them. */
@@ -349,6 +437,7 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent,
 		      struct perf_cpu_map *only, bool write)
 {
 	struct evsel *evsel, *tmp;
+	bool tracking = false;
 	int idx = 0, err;
 
 	evlist__for_each_entry_safe(evlist, tmp, evsel) {
@@ -359,14 +448,18 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent,
 		if (err)
 			return err;
 
+		tracking |= evsel->tracking;
 		evlist__remove(evlist, evsel);
 		evsel__delete(evsel);
 	}
 
+	if (tracking)
+		pass_on_tracking(evlist);
+
 	evlist__for_each_entry(evlist, evsel)
 		evsel->core.idx = idx++;
 
-	if (!idx) {
+	if (nothing_to_read(evlist, only)) {
 		pr_err("Nothing to read: no event that may be opened is on these CPUs.\n");
 		return -ENOENT;
 	}

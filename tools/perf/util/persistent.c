@@ -467,20 +467,69 @@ int persistent_ns__list(struct persistent_ns *ns)
 
 int persistent_ns__disable(struct persistent_ns *ns)
 {
-	if (!ioctl(ns->fd, PERF_EVENT_IOC_DISABLE, 0))
+	int err;
+
+	if (!ioctl(ns->fd, PERF_EVENT_IOC_DISABLE, 0)) {
+		ns->stopped = true;
+		return 0;
+	}
+
+	err = -errno;
+	pr_err("Cannot disable the namespace '%s': %m\n", ns->name);
+	return err;
+}
+
+static int member__enable(const struct persistent_ns *ns,
+			  const struct persistent_member *member)
+{
+	int fd = persistent__open(ns->id, member->id, /*write=*/true);
+	int err = fd < 0 ? fd : 0;
+
+	if (!err && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Undo persistent_ns__disable(): what was off before it remains so. */
+int persistent_ns__enable_again(struct persistent_ns *ns)
+{
+	char buf[STRERR_BUFSIZE];
+	int err = 0, nr_off = 0;
+
+	if (!ns->stopped)
 		return 0;
 
-	pr_err("Cannot disable the namespace '%s': %m\n", ns->name);
-	return -errno;
+	for (int i = 0; i < ns->nr_members; i++)
+		nr_off += !!(ns->members[i].flags & PERF_PERSIST_DISABLED);
+
+	if (!nr_off)
+		err = ioctl(ns->fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+
+	for (int i = 0; nr_off && i < ns->nr_members && !err; i++) {
+		if (!(ns->members[i].flags & PERF_PERSIST_DISABLED))
+			err = member__enable(ns, &ns->members[i]);
+	}
+
+	if (err)
+		pr_err("Cannot enable the namespace '%s' again: %s\n", ns->name,
+		       str_error_r(-err, buf, sizeof(buf)));
+	else
+		ns->stopped = false;
+	return err;
 }
 
 int persistent_ns__delete(struct persistent_ns *ns)
 {
+	int err;
+
 	if (!ioctl(ns->fd, PERF_EVENT_IOC_SET_PERSIST, NULL))
 		return 0;
 
+	err = -errno;
 	pr_err("Cannot delete the namespace '%s': %m\n", ns->name);
-	return -errno;
+	return err;
 }
 
 /* What perf record -P adds to learn of tasks and maps counts nothing itself. */
@@ -612,6 +661,8 @@ int persistent__check_free(const char *name)
 	persistent_ns__close(ns);
 	if (err == -ENOENT)
 		return 0;
+	if (err)
+		return persistent__err_open(err, name);
 
 	err_taken(name);
 	return -EEXIST;

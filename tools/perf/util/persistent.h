@@ -37,6 +37,9 @@ struct persistent_ns {
 	char			 owner_comm[PERF_PERSIST_COMM_SIZE];
 	struct persistent_member *members;
 	int			 nr_members;
+	int			 nr_unread;	/* members whose records are not read, */
+	const char		*why_unread;	/* and for what reason the last of them */
+	bool			 stopped;	/* by persistent_ns__disable() */
 };
 
 /* The namespaces that an evlist reads from */
@@ -64,6 +67,7 @@ struct persistent_ns *persistent_ns__open(const char *name, bool write);
 void persistent_ns__close(struct persistent_ns *ns);
 int persistent_ns__list(struct persistent_ns *ns);
 int persistent_ns__disable(struct persistent_ns *ns);
+int persistent_ns__enable_again(struct persistent_ns *ns);
 int persistent_ns__delete(struct persistent_ns *ns);
 
 bool persistent_member__is_sideband(const struct persistent_member *member);

@@ -24,17 +24,57 @@ test_delete() {
 	check "the other is deleted" gone "${ns}1"
 }
 
-# Nothing is deleted that is not written: there is room for a part of the file.
+# Nothing is deleted that is not written. There is room for nothing at first,
+# then for some of the records, and then for all of them, but not for what it
+# takes to understand them, which is written when the events are off already.
 test_full_disk() {
-	mkdir "$tmp/small"
-	mount -t tmpfs -o size=12k none "$tmp/small" || return
-	create "$ns"
-	refuse "no room for the file" "'$ns' is not deleted" \
-	       perf record -e "persistent/$ns/" -o "$tmp/small/data" -k
-	check "it is still there" exists "$ns"
-	umount "$tmp/small"
+	local page more
+
+	page=$(getconf PAGE_SIZE)
+	mkdir "$small"
+	if ! mount -t tmpfs -o size="$page" none "$small"; then
+		fail "no small disk to test with"
+		return
+	fi
+	at_end leave_disk
+
+	# Some tracepoints, as their formats take room after the records
+	check "create" perf record -P "$ns" -e "$exec_event" -e 'block:*' -C 0 -m 16
+	taskset -c 0 "$marker"
+
+	full_disk "$page"
+	# What is read grows between one time and the next.
+	for more in -8192 8192 16384 24576 32768; do
+		check "read" perf record -e "persistent/$ns/" -o "$data"
+		full_disk $(($(end_of_data "$data") + more))
+		! grep -q "formats of the tracepoints" "$tmp/said" || break
+	done
+	check "all was read when it failed" grep "formats of the tracepoints" "$tmp/said"
+
+	taskset -c 0 "$marker"
 	check "read and delete" perf record -e "persistent/$ns/" -o "$data" -k
+	check "it went on" test "$(marks "$data")" -ge 2
 	check "it is gone" gone "$ns"
+	leave_disk
+}
+
+small=$tmp/small
+leave_disk() {
+	! mountpoint -q "$small" || umount "$small"
+}
+
+# Where the records in a file end: data.offset + data.size of its header
+end_of_data() {
+	od -An -t u8 -j 40 -N 16 "$1" | awk '{ print $1 + $2 }'
+}
+
+full_disk() {
+	mount -o remount,size="$1" "$small"
+	refuse "room for $1 bytes" "'$ns' is not deleted, and goes on" \
+	       perf record -e "persistent/$ns/" -o "$small/data" -k
+	rm -f "$small"/data*
+	check "list" perf ctl -l "$ns"
+	same "state" on "$(column STATE)"
 }
 
 test_kill_command() {

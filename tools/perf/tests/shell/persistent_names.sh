@@ -12,12 +12,25 @@ persistent_require
 test_words() {
 	local name
 
+	at_end delete_word
 	for name in cycles r1a; do
-		exists "$name" && continue
+		if exists "$name"; then
+			fail "there is a namespace '$name' that is not of this test: delete it"
+			continue
+		fi
+		word=$name
 		check "create $name" perf record -P "$name" -e cpu-clock -C 0 -m 1
 		check "read $name" perf record -e "persistent/$name/" -o "$data" -k
 		check "$name is gone" gone "$name"
+		delete_word
 	done
+}
+
+word=
+# shellcheck disable=SC2317 # at_end calls it
+delete_word() {
+	[ -z "$word" ] || gone "$word" || perf ctl -d "$word"
+	word=
 }
 
 # Without persistent/.../ a name means an event, or nothing.
@@ -41,6 +54,22 @@ test_clock() {
 	       perf record -e cpu-clock -o "$data" -k sh -c true
 }
 
+# The times in a file are of one clock.
+test_clock_of_namespace() {
+	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
+	check "create by a clock" perf record -P "${ns}2" -e cpu-clock -C 0 -m 1 -k mono
+	refuse "a clock for what has none" "was made with another clock" \
+	       perf record -e "persistent/$ns/" -k mono -o "$data"
+	refuse "another clock" "was made with another clock" \
+	       perf record -e "persistent/${ns}2/" -k boottime -o "$data"
+	refuse "two clocks" "was made with another clock" \
+	       perf record -e "persistent/$ns/" -e "persistent/${ns}2/" -o "$data"
+	check "the same clock" perf record -e "persistent/${ns}2/" -k mono -o "$data"
+	check "the clock it has" perf record -e "persistent/${ns}2/" -o "$data"
+	check "it is used" sh -c "perf evlist -v -i $data | grep -q 'use_clockid: 1'"
+	check "delete" perf ctl -d "$ns" "${ns}2"
+}
+
 test_period() {
 	check "--period" perf record --period -e cpu-clock -c 100000 -o "$data" true
 	check "it is recorded" sh -c "perf evlist -v -i $data | grep -q 'sample_type:.*PERIOD'"
@@ -49,5 +78,6 @@ test_period() {
 test_words
 test_bare_name
 test_clock
+test_clock_of_namespace
 test_period
 exit "$failed"

@@ -35,19 +35,44 @@ test_one_cpu() {
 	check "call chains" sh -c "grep -A2 '$exec_event' $tmp/script | grep -q '^	'"
 }
 
+# Tasks move: reading one CPU takes what is known of them from all.
+test_read_one_cpu() {
+	local mover=$tmp/mover_$$
+
+	if [ "$(getconf _NPROCESSORS_ONLN)" = 1 ]; then
+		echo "one CPU: reading some of them is not tested"
+		return
+	fi
+	cp "$(type -P bash)" "$mover"
+	check "create" perf record -P "$ns" -a -e cpu-clock -m 64
+	# shellcheck disable=SC2016 # the other shell is to expand it
+	taskset -c 1 "$mover" -c 'taskset -cp 0 $$ > /dev/null
+				  for ((i = 0; i < 30000; i++)); do :; done'
+	check "read one CPU" perf record -e "persistent/$ns/" -C 0 -o "$data"
+	perf script -i "$data" -F comm,cpu > "$tmp/script" 2> /dev/null
+	same "CPUs of samples" "[000]" "$(grep -o '\[00[0-9]\]' "$tmp/script" | sort -u)"
+	check "who came from another has its name" grep -q "^ *${mover##*/} " "$tmp/script"
+	refuse "-k of one CPU" "unread: -C leaves out their CPU" \
+	       perf record -e "persistent/$ns/" -C 0 -o "$data" -k
+	check "list" perf ctl -l "$ns"
+	same "state" on "$(column STATE)"
+	check "-k of all CPUs" perf record -e "persistent/$ns/" -o "$data" \
+	      -C "$(cat /sys/devices/system/cpu/online)" -k
+	check "it is gone" gone "$ns"
+}
+
 # -c, -G
 test_cgroup() {
-	local enabled=
-
+	at_end leave_cgroup
 	if ! mkdir "$cgroups/$prefix" || ! [ -e "$cgroups/cgroup.subtree_control" ]; then
-		rmdir "$cgroups/$prefix"
+		leave_cgroup
 		echo "no cgroup2 at $cgroups: -G is not tested"
 		return
 	fi
 	# Until something is enabled below the root, not even perf_event is.
 	if ! grep -q . "$cgroups/cgroup.subtree_control"; then
-		echo +pids > "$cgroups/cgroup.subtree_control"
 		enabled=y
+		echo +pids > "$cgroups/cgroup.subtree_control"
 	fi
 
 	check "create for a cgroup" perf record -P "$ns" -c 1 -e "$exec_event" -e page-faults \
@@ -60,7 +85,14 @@ test_cgroup() {
 	same "period" 1 "$(sampling page-faults)"
 
 	check "the cgroup is not in use any more" rmdir "$cgroups/$prefix"
+	leave_cgroup
+}
+
+enabled=
+leave_cgroup() {
+	[ ! -d "$cgroups/$prefix" ] || rmdir "$cgroups/$prefix"
 	[ -z "$enabled" ] || echo -pids > "$cgroups/cgroup.subtree_control"
+	enabled=
 }
 
 # An event that does not overwrite makes a queue, which reading leaves as it is.
@@ -75,6 +107,7 @@ test_queue() {
 }
 
 test_one_cpu
+test_read_one_cpu
 test_cgroup
 test_queue
 exit "$failed"

@@ -9,9 +9,10 @@
 persistent_require
 cd "$tmp" || exit 1
 
-# 3M, or 1088K
+# 3M, or 1088K: in a unit of which it is a whole number
 kib() {
 	case $1 in
+	*G)	echo $((${1%G} * 1024 * 1024)) ;;
 	*M)	echo $((${1%M} * 1024)) ;;
 	*)	echo "${1%K}" ;;
 	esac
@@ -53,15 +54,41 @@ test_read_again() {
 }
 
 test_kill() {
-	check "read and delete" perf record -e "persistent/$ns/" -a -o "$data" -k
-	same "execs" 9 "$(marks "$data")"
+	check "read and delete, given twice" \
+	      perf record -e "persistent/$ns/" -e "persistent/$ns/" -a -o "$data" -k
+	# Seven, two, and those of test_mixed
+	same "execs" 11 "$(marks "$data")"
 	check "it is gone" gone "$ns"
 	check "an empty list" perf ctl -l
 	check "does not say anything of it" sh -c "! grep '$ns' $tmp/out"
 }
 
+# Events beside a namespace follow their tasks, whichever comes first.
+test_mixed() {
+	local events
+
+	for events in "-e persistent/$ns/ -e page-faults" "-e page-faults -e persistent/$ns/"; do
+		# shellcheck disable=SC2086 # it is four words
+		check "read: $events" perf record $events -o "$data" "$marker"
+		check "tasks are tracked" \
+		      sh -c "perf evlist -v -i $data | grep -q '^page-faults:.* mmap: 1, comm: 1,.* task: 1'"
+	done
+}
+
+# However often it is given, each record is read once.
+test_twice() {
+	local config
+
+	config=$(cat "$persistent_pmu/events/$ns")
+	check "read it twice" perf record -e "persistent/$ns/" -e "persistent/$config/" \
+	      -e "persistent/$ns/" -o "$data"
+	same "execs" 9 "$(marks "$data")"
+}
+
 test_create
 test_read
 test_read_again
+test_twice
+test_mixed
 test_kill
 exit "$failed"

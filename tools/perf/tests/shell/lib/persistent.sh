@@ -12,11 +12,20 @@ data=$tmp/perf.data
 prefix=perf_test_$$
 ns=${prefix}_ns
 failed=0
+undo=()
+
+# at_end FUNCTION: called however the test ends, the last one first
+at_end() {
+	undo+=("$1")
+}
 
 persistent_cleanup() {
-	local status=$? name
+	local status=$? name i
 
-	trap - EXIT TERM INT
+	trap - EXIT HUP TERM INT
+	for ((i = ${#undo[@]} - 1; i >= 0; i--)); do
+		"${undo[i]}"
+	done
 	for name in "$persistent_pmu"/events/"$prefix"*; do
 		[ -e "$name" ] && perf ctl -d "${name##*/}"
 	done
@@ -24,7 +33,7 @@ persistent_cleanup() {
 	exit "$status"
 }
 trap persistent_cleanup EXIT
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP TERM INT
 
 skip() {
 	echo "Skip: $1"

@@ -9,20 +9,26 @@
 persistent_require
 type -P strace > /dev/null || skip "no strace"
 
-# In this many seconds as many places as there is time for are tried.
-seconds=${PERSISTENT_KILL_SECONDS:-15}
-create=(perf record -P "$ns" -e cpu-clock -e page-faults -C 0 -m 1)
+create=(perf record -P "$ns" -e cpu-clock -e page-faults -a -m 1)
 
 trace=(strace -qq -o)
 
-# How often each system call is made that has to do with events
-"${trace[@]}" "$tmp/strace" -e trace=perf_event_open,ioctl "${create[@]}" > "$tmp/out" 2>&1 ||
+# From the ioctl that gives the first event its label to the one that publishes,
+# the first two and the last of each kind are places to be killed at: there are
+# as many more as there are CPUs. Before, nothing is known to the kernel.
+"${trace[@]}" "$tmp/strace" -e trace=ioctl "${create[@]}" > "$tmp/out" 2>&1 ||
 	{ cat "$tmp/out"; skip "strace does not work"; }
-nr_ioctls=$(grep -c '^ioctl(' "$tmp/strace")
-nr_opens=$(grep -c '^perf_event_open(' "$tmp/strace")
+grep '^ioctl(' "$tmp/strace" |
+	sed 's/^ioctl([0-9]*, \(_IOC([^)]*)\|[^,)]*\).*/\1/' > "$tmp/kinds"
+places=$(awk '/0x24, 0xc,|PERF_EVENT_IOC_SET_NAME/ { joining = 1 }
+	      joining && ++seen[$0] <= 2 { print NR; next }
+	      joining { last[$0] = NR }
+	      END { for (kind in last) print last[kind] }' "$tmp/kinds" | sort -n)
+# At the least: label, join, label, join, enable, enable, publish
+check "the trace shows how it is published" test "$(echo "$places" | wc -w)" -ge 7
 check "list" perf ctl -l "$ns"
-whole=$(column EVENTS)
-same "events" "cpu-clock,page-faults" "$whole"
+same "events" "cpu-clock,page-faults" "$(column EVENTS)"
+whole="$(column EVENTS) $(column CPUS) on"
 check "delete" perf ctl -d "$ns"
 
 # kill_at SYSCALL N: before the Nth such call. What is left is all or nothing.
@@ -37,24 +43,21 @@ kill_at() {
 	fi
 	nr_all=$((nr_all + 1))
 	perf ctl -l "$ns" > "$tmp/out" 2>&1
-	if [ "$(column EVENTS)" != "$whole" ] || [ "$(column STATE)" != on ]; then
+	if [ "$(column EVENTS) $(column CPUS) $(column STATE)" != "$whole" ]; then
 		fail "killed at $1 number $2:"
 		cat "$tmp/out"
 	fi
 	perf ctl -d "$ns"
 }
 
-# The last ioctl publishes: from then on, and not before, there is something.
-end=$((SECONDS + seconds))
-kill_at ioctl "$nr_ioctls"
-same "left by one killed before it publishes" 0 "$nr_all"
-kill_at exit_group 1
-same "left by one killed after it published" 1 "$nr_all"
-kill_at ioctl $((nr_ioctls / 2))
-kill_at perf_event_open $((nr_opens / 2))
-while [ "$SECONDS" -lt "$end" ]; do
-	kill_at ioctl $((RANDOM % nr_ioctls + 1))
+kill_at perf_event_open 2
+for place in $places; do
+	kill_at ioctl "$place"
 done
+check "nothing was left by one killed before it publishes" test "$nr_nothing" -gt 0
+before=$nr_all
+kill_at exit_group 1
+same "left by one killed after it published" $((before + 1)) "$nr_all"
 
 pass "killed $((nr_all + nr_nothing)) times: all was left $nr_all times, nothing $nr_nothing times"
 check "the name is free" "${create[@]}"

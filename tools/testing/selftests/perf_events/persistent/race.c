@@ -123,9 +123,14 @@ static int map(struct worker *w)
 	return ring_map_err(any_fd(w), 1, pick(w, 3) ? PROT_READ : PROT_READ | PROT_WRITE);
 }
 
+static unsigned long on_or_off(struct worker *w)
+{
+	return pick(w, 2) ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+}
+
 static int switch_event(struct worker *w)
 {
-	return event_ioctl(any_fd(w), pick(w, 2) ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	return event_ioctl(any_fd(w), on_or_off(w), 0);
 }
 
 static int switch_ns(struct worker *w)
@@ -134,7 +139,7 @@ static int switch_ns(struct worker *w)
 
 	if (fd < 0)
 		return fd;
-	err = event_ioctl(fd, pick(w, 2) ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	err = event_ioctl(fd, on_or_off(w), 0);
 	close(fd);
 	return err;
 }

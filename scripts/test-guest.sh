@@ -47,7 +47,7 @@ program()
 	local name=$1
 	shift
 	echo "### begin $name"
-	timeout -k 5 "${TEST_LIMIT:-300}" "$@"
+	timeout -k 5 "${TEST_LIMIT:-600}" "$@"
 	echo "### end $name $?"
 }
 

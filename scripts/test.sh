@@ -91,19 +91,36 @@ results()
 	}' "$1"
 }
 
+# run_guests CPUS: all stages in guests of that size, one after the other.
+run_guests()
+{
+	local stage log start
+
+	for stage in $stages; do
+		log=$logs/$stage-$1.log
+		start=$SECONDS
+		VM_LOG=$logs/$stage-$1.vm.log "$top/scripts/vm.sh" -k "$kernel" \
+			-s "$1" -t "${TEST_TIMEOUT:-900}" \
+			"$top/scripts/test-guest.sh" "$stage" >"$log" 2>&1
+		echo $? $((SECONDS - start)) >"$log.status"
+	done
+}
+
+# The sizes side by side: a guest with one CPU leaves this machine room.
+for cpus in ${TEST_CPUS:-1 4}; do
+	run_guests "$cpus" </dev/null &
+done
+wait
+
 passed=0 failed=0 skipped=0 wrong=0
 for cpus in ${TEST_CPUS:-1 4}; do
 	for stage in $stages; do
 		log=$logs/$stage-$cpus.log
-		start=$SECONDS
-		VM_LOG=$logs/$stage-$cpus.vm.log "$top/scripts/vm.sh" -k "$kernel" \
-			-s "$cpus" -t "${TEST_TIMEOUT:-900}" \
-			"$top/scripts/test-guest.sh" "$stage" >"$log" 2>&1
-		status=$?
+		read -r status seconds <"$log.status" || status=1 seconds=0
 		results "$log" | sort -u >"$log.results"
 		# A test fails by its result; anything else is the guest's end
 		# or a complaint of its kernel.
-		[ $status -eq 0 ] ||
+		[ "$status" -eq 0 ] ||
 			echo "failed $stage: the guest's exit status is $status" >>"$log.results"
 
 		p=$(grep -c '^ok ' "$log.results")
@@ -111,14 +128,14 @@ for cpus in ${TEST_CPUS:-1 4}; do
 		s=$(grep -c '^skipped ' "$log.results")
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 		printf '%-10s  %s CPUs  %3d passed %3d failed %3d skipped  %4d s\n' \
-			"$stage" "$cpus" "$p" "$f" "$s" $((SECONDS - start))
+			"$stage" "$cpus" "$p" "$f" "$s" "$seconds"
 		if [ $unpatched = 1 ]; then
 			if grep '^ok ' "$log.results" | grep -vF "$unpatched_ok" |
 			   sed 's/^ok /  passed without the series: /' | grep .; then
 				wrong=1
 			fi
 			# That nothing ran shows nothing.
-			if [ $status -ne 0 ] || [ $((f + s)) -eq 0 ]; then
+			if [ "$status" -ne 0 ] || [ $((f + s)) -eq 0 ]; then
 				echo "  the tests did not run; log: ${log#"$top"/}"
 				wrong=1
 			fi

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 
-# Other kernels than the usual one, for example with debugging:
-#   make test KERNEL=build/kernel-debug CONFIGS='configs/vm.config my.config'
+# Other kernels than the usual one. KERNEL is its O= directory, CONFIGS what is
+# merged to configure it; the name of a fragment in configs/ stands for both:
+#   make test KERNEL=debug
 KERNEL ?= build/kernel
 CONFIGS ?= configs/vm.config
+ifneq ($(wildcard configs/$(KERNEL).config),)
+override CONFIGS := configs/vm.config configs/$(KERNEL).config
+override KERNEL := build/kernel-$(KERNEL)
+endif
 export KERNEL CONFIGS
 
-.PHONY: help source kernel perf selftests demo test test-unpatched vm \
-	refresh series check check-fastpath clean
+.PHONY: help source kernel perf selftests demo test test-unpatched test-all \
+	test-hazards test-ends test-kcsan stress fuzz vm refresh series check \
+	check-fastpath check-builds clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -30,12 +36,39 @@ demo: kernel perf ## show it all on a real workload in a guest
 	@scripts/demo.sh
 
 test: kernel perf selftests ## run all tests in a guest
-	@scripts/deps.sh vm
+	@scripts/deps.sh vm tests
 	@scripts/test.sh
 
 test-unpatched: kernel perf selftests ## show that the new tests need the new kernel
-	@scripts/deps.sh vm
+	@scripts/deps.sh vm tests
 	@scripts/test.sh -u
+
+test-all: ## all tests there are, on all kernels; takes hours
+	@scripts/test-all.sh
+
+test-hazards: kernel selftests ## show that each test fails without what it guards
+	@scripts/deps.sh vm
+	@scripts/test-hazards.sh
+
+test-ends: kernel perf ## reboot, panic and unload a module under load
+	@scripts/deps.sh vm
+	@scripts/test-ends.sh
+
+test-kcsan: source perf selftests ## look for data races, beside the unpatched kernel
+	@scripts/deps.sh vm
+	@scripts/test-kcsan.sh
+
+MINUTES ?= 20
+stress: kernel selftests ## KERNEL=debug MINUTES=20: everything at once, at random
+	@scripts/deps.sh vm
+	@scripts/vm.sh -s 4 -m 3072 -t $$(($(MINUTES) * 60 + 300)) \
+		build/selftests/stress -m $(MINUTES) $(if $(SEED),-s $(SEED))
+
+SECONDS ?= 60
+fuzz: kernel selftests ## SECONDS=60 SEED=: odd arguments for the new calls
+	@scripts/deps.sh vm
+	@scripts/vm.sh -s 2 -m 3072 -t $$(($(SECONDS) + 300)) \
+		build/selftests/fuzz -t $(SECONDS) $(if $(SEED),-s $(SEED))
 
 vm: kernel perf ## a shell in the guest
 	@scripts/deps.sh vm
@@ -53,6 +86,10 @@ check: source ## check the scripts and the series
 check-fastpath: source ## show that the code which records a sample is not touched
 	@scripts/deps.sh kernel
 	@scripts/check-fastpath.sh build/linux configs/vm.config build/fastpath
+
+check-builds: source ## build with other options and for other architectures
+	@scripts/deps.sh kernel cross
+	@scripts/check-builds.sh
 
 clean: ## remove build, unless edits in build/linux would be lost
 	@scripts/clean.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Build what the guest runs. Does nothing when nothing changed.
 #
-# usage: build.sh kernel|perf|selftests
+# usage: build.sh kernel|perf|selftests|module
 #
 # Environment, for other kernels than the usual one:
 #   LINUX    source tree (build/linux)
@@ -15,6 +15,7 @@ src=$(realpath "${LINUX:-$top/build/linux}")
 kernel=$(realpath -m "${KERNEL:-$top/build/kernel}")
 perf=$top/build/perf
 selftests=$top/build/selftests
+dir=$src/tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)
 # What our own make was called with is not for the other makefiles.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
@@ -53,7 +54,7 @@ build()
 make_kernel()
 {
 	make -s -C "$src" O="$kernel" CC="$cc" HOSTCC="$cc" LOCALVERSION= \
-		"$jobs" bzImage vmlinux
+		"$jobs" bzImage vmlinux modules
 	make -s -C "$src" O="$kernel" headers
 }
 
@@ -65,13 +66,21 @@ make_perf()
 		{ tail -n 40 "$perf/build.log" >&2; return 1; }
 }
 
-# -B: the rules of selftests do not know of the kernel's headers.
+# -B: the rules of selftests do not know of the kernel's headers. The module is
+# made for each kernel, see below.
 make_selftests()
 {
-	make -s -B -C "$dir" OUTPUT="$selftests" CC="$cc" \
+	make -s -B -C "$dir" OUTPUT="$selftests" CC="$cc" TEST_GEN_MODS_DIR= \
 		KHDR_INCLUDES="-isystem $kernel/usr/include"
-	make -s -C "$dir" OUTPUT="$selftests" COLLECTION=persistent emit_tests |
+	make -s -C "$dir" OUTPUT="$selftests" TEST_GEN_MODS_DIR= \
+		COLLECTION=persistent emit_tests |
 		sed -n 's/^persistent://p' >"$selftests/list"
+}
+
+make_module()
+{
+	cp "$dir"/aux_pmu/{Makefile,aux_pmu.c} "$kernel/aux_pmu/"
+	make -s -C "$src" O="$kernel" CC="$cc" M="$kernel/aux_pmu" modules
 }
 
 case ${1-} in
@@ -87,7 +96,6 @@ perf)
 	build "$perf" "$src/tools -path $src/tools/testing -prune -o" make_perf
 	;;
 selftests)
-	dir=$src/tools/testing/selftests/perf_events/persistent
 	if [ ! -e "$dir/Makefile" ]; then
 		echo "build: there are no tests in $dir" >&2
 		exit 1
@@ -95,6 +103,10 @@ selftests)
 	build "$selftests" "$dir $src/tools/testing/selftests/lib.mk
 		$src/tools/testing/selftests/kselftest_harness.h
 		$kernel/usr/include/linux/perf_event.h" make_selftests
+	"$0" module
+	;;
+module)
+	build "$kernel/aux_pmu" "$dir/aux_pmu $kernel/Module.symvers" make_module
 	;;
 *)
 	sed -n '4s/^# //p' "$0" >&2

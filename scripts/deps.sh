@@ -11,7 +11,7 @@ packages()
 {
 	case $1 in
 	source) echo linux-source-6.12 git xz-utils make gcc ;;
-	kernel) echo make gcc libc6-dev flex bison bc perl libelf-dev ccache ;;
+	kernel | module) echo make gcc libc6-dev flex bison bc perl libelf-dev ccache ;;
 	perf)
 		echo make gcc g++ libc6-dev flex bison pkg-config ccache python3 \
 			libtraceevent-dev libelf-dev libdw-dev libunwind-dev \
@@ -19,8 +19,10 @@ packages()
 			libnuma-dev libcap-dev python3-dev python3-setuptools \
 			systemtap-sdt-dev
 		;;
+	cross) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf ;;
 	vm) echo qemu-system-x86 iproute2 ;;
-	selftests) echo make gcc libc6-dev ;;
+	selftests) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
+	tests) echo strace linux-perf ;;
 	demo) echo linux-perf ;;
 	check) echo shellcheck perl python3-ply python3-git ;;
 	*)

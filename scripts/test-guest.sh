@@ -1,7 +1,7 @@
 #!/bin/bash
 # The part of test.sh that runs in the guest.
 #
-# usage: test-guest.sh selftests|perf|regression
+# usage: test-guest.sh selftests|perf|regression|faults
 
 top=$(realpath "$(dirname "$0")/..")
 PATH=$top/build/perf:$PATH
@@ -10,6 +10,7 @@ PATH=$top/build/perf:$PATH
 # here, as they do not pass on the unpatched tree either:
 #   Use a dummy software event to keep tracking, Event groups: no hardware PMU
 #   Number of exit events of a simple workload: fails in an emulated guest
+#   Software clock events period values: the same on a busy host
 # and for their time:
 #   perf script tests, perf pipe recording and injection test
 regression='
@@ -23,7 +24,6 @@ PERF_RECORD_* events & perf_sample fields
 Roundtrip evsel->name
 Parse sched tracepoints fields
 syscalls:sys_enter_openat event fields
-Software clock events period values
 Sample parsing
 Parse with no sample_id_all bit set
 Track with sched_switch
@@ -34,32 +34,40 @@ Event times
 Read backward ring buffer
 Event expansion for cgroups
 '
-# These take long and are run in one guest only.
+# These take long and are run in the guest with one CPU only.
 regression_long='
 Setup struct perf_event_attr
 perf record tests
 perf record sideband tests
 '
 
-# program NAME COMMAND...: the lines around it let test.sh see one that died.
+# program NAME COMMAND...: the lines around it let test.sh see one that died, and
+# people see which one takes long.
 program()
 {
-	local name=$1
+	local name=$1 start=$SECONDS status
 	shift
 	echo "### begin $name"
-	timeout -k 5 "${TEST_LIMIT:-600}" "$@"
-	echo "### end $name $?"
+	timeout -k 5 "${TEST_LIMIT:-900}" "$@"
+	status=$?
+	echo "### end $name $status $((SECONDS - start)) s"
 }
 
-# perf looks for its scripts below the current directory.
-perf_test()
+# perf_tests NAME DESCRIPTION ...: perf looks for its scripts below the current
+# directory.
+perf_tests()
 {
 	cd "$top/build/linux/tools/perf" || exit
-	program perf perf test -S -v "$@"
+	while [ $# -gt 0 ]; do
+		program "$1" perf test -S -v "$2"
+		shift 2
+	done
 }
 
 case $1 in
 selftests)
+	module=${KERNEL:-$top/build/kernel}/aux_pmu/aux_pmu.ko
+	[ ! -e "$module" ] || insmod "$module"
 	cd "$top/build/selftests" || exit
 	dir=$top/build/linux/tools/testing/selftests/perf_events/persistent
 	while read -r prog; do
@@ -67,18 +75,28 @@ selftests)
 		program "${prog##*/}" "$(realpath "$prog")"
 	done <list
 	;;
+faults)
+	# In a guest of its own, as it does the files of perf no good.
+	dir=$top/build/linux/tools/testing/selftests/perf_events/persistent
+	cd "$top/build/selftests" || exit
+	program fault_perf.sh env PERF="$top/build/perf/perf" "$dir/fault_perf.sh"
+	;;
 perf)
-	# The second line of a script is its name. Without names perf would
-	# run all it has.
-	mapfile -t names < <(sed -s -n '2s/^# *//p' \
-		"$top"/build/linux/tools/perf/tests/shell/*persistent*.sh)
-	[ ${#names[@]} -gt 0 ] || exit 1
-	perf_test "${names[@]}"
+	# The second line of a script is its name. One that kills perf at many
+	# places has more of them, and takes longer, on many CPUs.
+	args=()
+	for script in "$top"/build/linux/tools/perf/tests/shell/*persistent*.sh; do
+		[[ $script != *creator_killed.sh ]] || [ "$(nproc)" -eq 1 ] || continue
+		args+=("$(basename "$script" .sh)" "$(sed -n '2s/^# *//p' "$script")")
+	done
+	[ ${#args[@]} -gt 0 ] || exit 1
+	perf_tests "${args[@]}"
 	;;
 regression)
-	[ "$(nproc)" -eq 1 ] || regression+=$regression_long
+	[ "$(nproc)" -gt 1 ] || regression+=$regression_long
 	mapfile -t names < <(grep . <<<"$regression")
-	perf_test "${names[@]}"
+	cd "$top/build/linux/tools/perf" || exit
+	program perf perf test -S -v "${names[@]}"
 	;;
 esac 2>&1
 exit 0

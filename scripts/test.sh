@@ -21,6 +21,11 @@ kernel=$(realpath "${KERNEL:-$top/build/kernel}")
 logs=$top/build/test
 stages='selftests perf regression'
 
+# On a kernel that can let any allocation fail, perf has to cope with that, too.
+if grep -q '^CONFIG_FAULT_INJECTION=y' "$kernel/.config"; then
+	stages+=' faults'
+fi
+
 # May pass without the series, as they test what is said in that case.
 unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events'
 
@@ -37,6 +42,8 @@ if [ "${1-}" = -u ]; then
 	fi
 	LINUX=$base KERNEL=$kernel "$top/scripts/build.sh" kernel || exit
 fi
+# The guest looks there for modules.
+export KERNEL=$kernel
 rm -rf "$logs"
 mkdir -p "$logs"
 
@@ -94,19 +101,24 @@ results()
 # run_guests CPUS: all stages in guests of that size, one after the other.
 run_guests()
 {
-	local stage log start
+	local stage log start vm
 
+	trap 'kill "$vm"; exit 143' TERM
 	for stage in $stages; do
 		log=$logs/$stage-$1.log
 		start=$SECONDS
 		VM_LOG=$logs/$stage-$1.vm.log "$top/scripts/vm.sh" -k "$kernel" \
-			-s "$1" -t "${TEST_TIMEOUT:-900}" \
-			"$top/scripts/test-guest.sh" "$stage" >"$log" 2>&1
+			-s "$1" -m 3072 -t "${TEST_TIMEOUT:-1800}" \
+			"$top/scripts/test-guest.sh" "$stage" >"$log" 2>&1 &
+		vm=$!
+		wait "$vm"
 		echo $? $((SECONDS - start)) >"$log.status"
 	done
 }
 
-# The sizes side by side: a guest with one CPU leaves this machine room.
+# The sizes side by side: a guest with one CPU leaves this machine room. They
+# must not go on when this script is stopped.
+trap 'kill $(jobs -p); exit 143' INT TERM HUP
 for cpus in ${TEST_CPUS:-1 4}; do
 	run_guests "$cpus" </dev/null &
 done

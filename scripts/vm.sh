@@ -23,6 +23,7 @@
 # Environment:
 #   VM_LOG    the guest's console log (build/vm.log)
 #   VM_ACCEL  kvm or tcg, instead of trying (the answer is in build/accel)
+#   VM_ALLOW  regular expression of complaints that are none
 
 set -eu
 
@@ -199,9 +200,10 @@ splat='WARNING:|BUG:|BUG .*ainted|kernel BUG|KASAN|KCSAN|UBSAN|Oops'
 splat+='|general protection fault|Kernel panic|refcount_t:|ODEBUG:'
 splat+='|possible (recursive|circular) locking|INFO: .*(lock|stall|blocked)'
 splat+='|rcu.*stall|hung_task:|unreferenced object|DEBUG_LOCKS_WARN'
+splat+='|cannot create duplicate filename|kobject_add_internal failed'
 
 complained=0
-if grep -E "$splat" "$tmp/console" >"$tmp/splats"; then
+if grep -E "$splat" "$tmp/console" | grep -vE "${VM_ALLOW:-^\$}" >"$tmp/splats"; then
 	complained=1
 	echo "vm.sh: from the guest's kernel (all of it in $log):" >&2
 	head -n 20 "$tmp/splats" | sed 's/^/    /' >&2

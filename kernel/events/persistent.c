@@ -17,18 +17,24 @@
  *			last descriptor frees the event, the last mapping the
  *			buffer.
  *
+ * A CPU that goes offline takes its events out of their context. Members stay
+ * where they are, with what they have recorded, and go on when it is back.
+ *
  * The code that writes samples sees nothing of this.
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/cgroup.h>
 #include <linux/compat.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/device.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/init.h>
+#include <linux/llist.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -37,15 +43,20 @@
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/user.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/sysctl.h>
 #include <linux/sysfs.h>
 #include <linux/timekeeping.h>
 #include <linux/trace_events.h>
 #include <linux/uaccess.h>
+#include <linux/user_namespace.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "internal.h"
 #include "persistent.h"
@@ -76,6 +87,14 @@ static DEFINE_MUTEX(perf_persist_lock);
 static struct rb_root perf_persist_ids = RB_ROOT;	/* all namespaces, by id */
 static struct rb_root perf_persist_names = RB_ROOT;	/* the published ones, by name */
 static u64 perf_persist_last_id;			/* an id is never used again */
+static unsigned int perf_persist_nr_held;		/* members that are kept alive */
+static unsigned long perf_persist_onlined;		/* how often a CPU came online */
+
+/*
+ * Neither RLIMIT_NOFILE nor a memory cgroup bounds what no process has open:
+ * sysctl kernel.perf_event_max_persistent.
+ */
+static unsigned int sysctl_perf_event_max_persistent __read_mostly = 65536;
 
 /**
  * struct perf_persist_ns - a namespace of persistent events
@@ -91,7 +110,10 @@ static u64 perf_persist_last_id;			/* an id is never used again */
  * @generation:	counts the changes that a listing would show
  * @waitq:	for poll() on a namespace file
  * @creator:	the process that may join and name it while it has no name
- * @owner:	user who made it
+ * @cred:	its creator's; with them it makes and pays for what CPUs need that
+ *		come online later
+ * @memlock:	RLIMIT_MEMLOCK of who gave it its name, for the same
+ * @onlined:	perf_persist_onlined, when it was made
  * @owner_comm:	program that made it
  * @created_ns:	when, in ns of CLOCK_BOOTTIME
  * @name:	empty until it is published
@@ -111,7 +133,9 @@ struct perf_persist_ns {
 	u64			generation;
 	wait_queue_head_t	waitq;
 	struct pid		*creator;
-	kuid_t			owner;
+	const struct cred	*cred;
+	unsigned long		memlock;
+	unsigned long		onlined;
 	char			owner_comm[PERF_PERSIST_COMM_SIZE];
 	u64			created_ns;
 	char			name[PERF_PERSIST_NAME_SIZE];
@@ -139,6 +163,10 @@ enum perf_member_state {
  * @ns:		the namespace; stays after a deletion, for those who still read
  * @node:	in perf_persist_ns::members
  * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
+ * @wanted:	while the CPU is offline: to be enabled when it is back;
+ *		protected by event->ctx->mutex
+ * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
+ * @deferred:	in perf_persist_deferred
  * @name:	name of the namespace that it is going to make or join
  * @label:	what people call this event
  *
@@ -154,6 +182,9 @@ struct perf_member {
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;
 	bool			all_cpus;
+	bool			wanted;
+	char			*filter;
+	struct llist_node	deferred;
 	char			name[PERF_PERSIST_NAME_SIZE];
 	char			label[PERF_PERSIST_NAME_SIZE];
 };
@@ -231,7 +262,8 @@ static struct perf_persist_ns *alloc_ns(void)
 	ns->generation = 1;
 	init_waitqueue_head(&ns->waitq);
 	ns->creator = get_pid(task_tgid(current));
-	ns->owner = current_uid();
+	ns->cred = get_current_cred();
+	ns->onlined = perf_persist_onlined;
 	get_task_comm(ns->owner_comm, current);
 	ns->created_ns = ktime_get_boottime_ns();
 	return ns;
@@ -249,6 +281,7 @@ static void put_persist_ns(struct perf_persist_ns *ns)
 		return;
 
 	put_pid(ns->creator);
+	put_cred(ns->cred);
 	kfree(ns);
 }
 
@@ -320,12 +353,6 @@ static void remove_ns_file(struct perf_persist_ns *ns)
 	sysfs_remove_file_from_group(&perf_persistent_pmu.dev->kobj, &ns->file.attr,
 				     perf_persistent_events.name);
 }
-
-static int __init perf_persistent_init(void)
-{
-	return perf_pmu_register(&perf_persistent_pmu, "persistent", PERF_TYPE_PERSISTENT);
-}
-subsys_initcall(perf_persistent_init);
 
 /*
  * From here on @ns cannot be found. The caller goes on with remove_unlinked_ns()
@@ -410,6 +437,7 @@ void perf_persistent_event_free(struct perf_event *event)
 	/* Still there after a deletion: matches get_persist_ns() in add_member(). */
 	if (member->ns)
 		put_persist_ns(member->ns);
+	kfree(member->filter);
 	kfree(member);
 }
 
@@ -540,6 +568,7 @@ static bool may_be_persistent(struct perf_event *event)
 	lockdep_assert_held(&event->ctx->mutex);
 
 	return event->group_leader == event && !event->nr_siblings &&
+	       !(event->event_caps & PERF_EV_CAP_SIBLING) &&
 	       !has_aux(event) && !has_aux_action(event) &&
 	       !attr->aux_output && !attr->aux_sample_size && !attr->sigtrap;
 }
@@ -634,9 +663,14 @@ static int hold_member(struct perf_member *member)
 
 	if (!member->held) {
 		/* Its last file is being closed and waits for our lock. */
+		if (!refcount_read(&member->openers))
+			return 0;
+		if (perf_persist_nr_held >= READ_ONCE(sysctl_perf_event_max_persistent))
+			return -ENOSPC;
 		if (!refcount_inc_not_zero(&member->openers))
 			return 0;
 		member->held = true;
+		perf_persist_nr_held++;
 	}
 
 	mutex_lock(&event->mmap_mutex);
@@ -680,6 +714,99 @@ static int check_output(struct perf_member *member)
 	return ret;
 }
 
+/*
+ * Locked memory
+ *
+ * perf_mmap() charges what is over the limit of perf_event_mlock_kb to the mm
+ * that maps the buffer, where it would go with the process. So publishing moves
+ * this charge to the user, where it stays for as long as the buffer is mapped
+ * by anybody.
+ */
+
+/* In bytes. Like perf_mmap(), which asks for the capability only when it matters. */
+static bool may_lock(unsigned long bytes, unsigned long limit)
+{
+	return bytes <= limit || !perf_is_paranoid() || capable(CAP_IPC_LOCK);
+}
+
+/* -1: beyond what the user namespaces allow */
+static long charge_ucounts(struct perf_buffer *rb, struct ucounts *ucounts)
+{
+	long bytes = rb->mmap_locked << PAGE_SHIFT, total;
+
+	ucounts = get_ucounts(ucounts);
+	if (!ucounts)
+		return -1;
+
+	total = inc_rlimit_ucounts(ucounts, UCOUNT_RLIMIT_MEMLOCK, bytes);
+	rb->mmap_ucounts = ucounts;
+	return total == LONG_MAX ? -1 : total;
+}
+
+static void uncharge_ucounts(struct perf_buffer *rb)
+{
+	if (!rb->mmap_ucounts)
+		return;
+
+	dec_rlimit_ucounts(rb->mmap_ucounts, UCOUNT_RLIMIT_MEMLOCK,
+			   rb->mmap_locked << PAGE_SHIFT);
+	put_ucounts(rb->mmap_ucounts);
+	rb->mmap_ucounts = NULL;
+}
+
+/*
+ * Charge the user for what @member keeps mapped. The mm remains charged until
+ * settle_charge(); uncharge_member() undoes it before that.
+ */
+static int charge_member(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->rb;
+	long total;
+
+	assert_registry();
+	/* The user is charged already when it comes from another namespace. */
+	if (!rb || !rb->mmap_mm || !rb->mmap_locked || rb->mmap_ucounts)
+		return 0;
+
+	total = charge_ucounts(rb, current_ucounts());
+	if (total >= 0 && may_lock(total, rlimit(RLIMIT_MEMLOCK)))
+		return 0;
+
+	uncharge_ucounts(rb);
+	return -ENOMEM;
+}
+
+static void uncharge_member(struct perf_member *member)
+{
+	assert_registry();
+	if (member->rb && member->rb->mmap_mm)
+		uncharge_ucounts(member->rb);
+}
+
+static void settle_charge(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->rb;
+
+	assert_registry();
+	if (!rb || !rb->mmap_mm)
+		return;
+
+	atomic64_sub(rb->mmap_locked, &rb->mmap_mm->pinned_vm);
+	mmdrop(rb->mmap_mm);
+	rb->mmap_mm = NULL;
+}
+
+/**
+ * perf_persistent_uncharge - a buffer that was persistent is not mapped any more
+ * @rb:		the buffer
+ *
+ * Called without a lock.
+ */
+void perf_persistent_uncharge(struct perf_buffer *rb)
+{
+	uncharge_ucounts(rb);
+}
+
 static struct perf_member_hold unhold_member(struct perf_member *member)
 {
 	struct perf_member_hold hold = { };
@@ -695,6 +822,7 @@ static struct perf_member_hold unhold_member(struct perf_member *member)
 			WRITE_ONCE(hold.rb->held, hold.rb->held - 1);
 		member->rb = NULL;
 		member->held = false;
+		perf_persist_nr_held--;
 	}
 	return hold;
 }
@@ -757,6 +885,43 @@ bool perf_persistent_last_opener(struct perf_event *event)
 }
 
 /*
+ * What CPU hotplug leaves to do, see below
+ */
+
+static LLIST_HEAD(perf_persist_deferred);	/* openers that the worker drops */
+static struct cpumask perf_persist_new_cpus;	/* that the worker is to look at */
+
+static void perf_persist_worker(struct work_struct *work);
+static DECLARE_WORK(perf_persist_work, perf_persist_worker);
+
+/* Soon, have the same events on @cpus in all namespaces that are for all CPUs. */
+static void cover_cpus(const struct cpumask *cpus)
+{
+	unsigned int cpu;
+
+	for_each_cpu(cpu, cpus)
+		cpumask_set_cpu(cpu, &perf_persist_new_cpus);
+	queue_work(system_unbound_wq, &perf_persist_work);
+}
+
+static void reinstall_event(struct perf_event *event)
+{
+	struct perf_event_context *ctx;
+
+	ctx = perf_event_ctx_lock(event);
+	perf_event_reinstall(event, event->member->wanted);
+	perf_event_ctx_unlock(event, ctx);
+}
+
+/* The part of publishing @event that takes other locks than the registry's. */
+static void finish_publishing(struct perf_event *event)
+{
+	perf_remove_from_owner(event);
+	/* Its CPU may have gone and come back before. */
+	reinstall_event(event);
+}
+
+/*
  * Publish, create, join, claim, delete
  */
 
@@ -791,11 +956,23 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 			goto err_members;
 	}
 
+	for_each_ns_member(member, ns) {
+		ret = charge_member(member);
+		if (ret)
+			goto err_charges;
+	}
+
 	strscpy_pad(ns->name, name);
 	ret = add_ns_file(ns);
 	if (ret)
 		goto err_name;
 
+	for_each_ns_member(member, ns)
+		settle_charge(member);
+	ns->memlock = rlimit(RLIMIT_MEMLOCK);
+	/* CPUs that the creator may not have seen yet */
+	if (ns->all_cpus && ns->onlined != perf_persist_onlined)
+		cover_cpus(cpu_online_mask);
 	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	ns->published = true;
 	ns_changed(ns);
@@ -803,6 +980,9 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 
 err_name:
 	ns->name[0] = '\0';
+err_charges:
+	for_each_ns_member(member, ns)
+		uncharge_member(member);
 err_members:
 	for_each_ns_member(member, ns)
 		set_state(member, PERF_MEMBER_JOINED);
@@ -870,7 +1050,13 @@ static int join_ns(struct perf_member *member, u64 id)
 		return 0;
 
 	ret = hold_member(member);
-	return ret ? ret : check_output(member);
+	if (!ret)
+		ret = check_output(member);
+	if (!ret)
+		ret = charge_member(member);
+	if (!ret)
+		settle_charge(member);
+	return ret;
 }
 
 /*
@@ -916,7 +1102,7 @@ static long persist_event(struct perf_event *event, u64 __user *uid)
 	if (gone)
 		remove_unlinked_ns(gone);
 	if (published)
-		perf_remove_from_owner(event);
+		finish_publishing(event);
 
 	if (!ret && put_user(id, uid))
 		return -EFAULT;
@@ -1176,7 +1362,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 		if (ret)
 			release_unpublished(ns);
 		else
-			walk_members(ns, perf_remove_from_owner);
+			walk_members(ns, finish_publishing);
 		put_persist_ns(ns);
 	}
 	return ret;
@@ -1358,6 +1544,24 @@ static int may_see_member(struct perf_member *member)
  * PERF_EVENT_IOC_GET_PERSIST
  */
 
+/* As it was a moment ago, for those who do not hold event->ctx->mutex. */
+static bool is_offline(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+
+	return READ_ONCE(event->state) > PERF_EVENT_STATE_EXIT &&
+	       perf_persistent_is_detached(event);
+}
+
+/* Now, or when its CPU is back */
+static bool is_enabled(struct perf_member *member)
+{
+	if (is_offline(member))
+		return READ_ONCE(member->wanted);
+
+	return READ_ONCE(member->event->state) > PERF_EVENT_STATE_OFF;
+}
+
 static void fill_info(struct perf_event_persist *info, struct perf_member *member)
 {
 	struct perf_persist_ns *ns = member->ns;
@@ -1380,9 +1584,9 @@ static void fill_info(struct perf_event_persist *info, struct perf_member *membe
 			info->flags |= PERF_PERSIST_OVERWRITE;
 		ring_buffer_put(rb);
 	}
-	if (!cpu_online(event->cpu))
+	if (!cpu_online(event->cpu) || is_offline(member))
 		info->flags |= PERF_PERSIST_OFFLINE;
-	if (READ_ONCE(event->state) <= PERF_EVENT_STATE_OFF)
+	if (!is_enabled(member))
 		info->flags |= PERF_PERSIST_DISABLED;
 	if (ns->all_cpus)
 		info->flags |= PERF_PERSIST_ALL_CPUS;
@@ -1398,7 +1602,7 @@ static void fill_info(struct perf_event_persist *info, struct perf_member *membe
 		info->cgroup_id = cgroup_id(event->cgrp->css.cgroup);
 #endif
 	info->cpu = event->cpu;
-	info->owner_uid = from_kuid_munged(current_user_ns(), ns->owner);
+	info->owner_uid = from_kuid_munged(current_user_ns(), ns->cred->uid);
 	memcpy(info->owner_comm, ns->owner_comm, sizeof(info->owner_comm));
 	memcpy(info->name, ns->name, sizeof(info->name));
 	memcpy(info->label, member->label, sizeof(info->label));
@@ -1526,6 +1730,499 @@ static long get_event_info(struct perf_event *event, struct perf_event_persist _
 
 	info.head = reserved_head(event);
 	return put_info(&info, uinfo, &attr);
+}
+
+/*
+ * CPU hotplug
+ *
+ * What is done when a CPU comes online runs inside cpu_hotplug_lock: it can put
+ * events back into their context, but neither make nor free one, as this takes
+ * that lock for static keys. For that there is a worker.
+ */
+
+static void put_opener_deferred(struct perf_member *member)
+{
+	/* The one that is left cannot multiply: nobody has the event open. */
+	if (!refcount_dec_not_one(&member->openers) &&
+	    llist_add(&member->deferred, &perf_persist_deferred))
+		queue_work(system_unbound_wq, &perf_persist_work);
+}
+
+/* The published namespace with the lowest id above @id. The caller puts it. */
+static struct perf_persist_ns *get_next_ns(u64 id)
+{
+	struct perf_persist_ns *next = NULL;
+	struct rb_node *node;
+
+	mutex_lock(&perf_persist_lock);
+	node = perf_persist_ids.rb_node;
+	while (node) {
+		struct perf_persist_ns *ns = ns_of_id(node);
+
+		if (ns->id > id) {
+			next = ns;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	while (next && !next->published) {
+		node = rb_next(&next->id_node);
+		next = node ? ns_of_id(node) : NULL;
+	}
+	if (next)
+		get_persist_ns(next);
+	mutex_unlock(&perf_persist_lock);
+
+	return next;
+}
+
+#define for_each_published_ns(_ns, _id)					\
+	for ((_id) = 0; ((_ns) = get_next_ns(_id));			\
+	     (_id) = (_ns)->id, put_persist_ns(_ns))
+
+/* The member on @cpu with the lowest id above @event_id, with an opener more. */
+static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
+{
+	struct perf_member *member;
+
+	mutex_lock(&perf_persist_lock);
+	member = ns->unlinked ? NULL : next_member(ns, event_id);
+	while (member && member->event->cpu != cpu)
+		member = following_member(member);
+	if (member)
+		refcount_inc(&member->openers); /* at least one: it is held */
+	mutex_unlock(&perf_persist_lock);
+
+	return member;
+}
+
+static void cpu_changed(int cpu)
+{
+	struct perf_persist_ns *ns;
+	u64 id;
+
+	for_each_published_ns(ns, id) {
+		mutex_lock(&perf_persist_lock);
+		if (find_member_on(ns, cpu))
+			ns_changed(ns);
+		mutex_unlock(&perf_persist_lock);
+	}
+}
+
+static int perf_persistent_cpu_online(unsigned int cpu)
+{
+	struct perf_member *member;
+	struct perf_persist_ns *ns;
+	u64 id, event_id;
+
+	mutex_lock(&perf_persist_lock);
+	perf_persist_onlined++;
+	mutex_unlock(&perf_persist_lock);
+
+	/* What is published from now on finds that its CPU is online. */
+	for_each_published_ns(ns, id) {
+		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
+			event_id = member->event->id;
+			reinstall_event(member->event);
+			put_opener_deferred(member);
+		}
+	}
+	cpu_changed(cpu);
+
+	cover_cpus(cpumask_of(cpu));
+	return 0;
+}
+
+static int perf_persistent_cpu_dead(unsigned int cpu)
+{
+	cpu_changed(cpu);
+	return 0;
+}
+
+/**
+ * perf_persistent_offline - an event loses its context, as its CPU goes offline
+ * @event:	the event, whose ctx->lock and ctx->mutex are held
+ */
+void perf_persistent_offline(struct perf_event *event)
+{
+	if (event->member)
+		WRITE_ONCE(event->member->wanted, event->state > PERF_EVENT_STATE_OFF &&
+						  !event->pending_disable);
+}
+
+/**
+ * perf_persistent_is_detached - is an event of a CPU in no context
+ * @event:	the event; under event->ctx->mutex the answer stays right
+ *
+ * So it is from when its CPU goes offline until it is put back, and once it was
+ * deleted.
+ *
+ * Return: true if so.
+ */
+bool perf_persistent_is_detached(struct perf_event *event)
+{
+	return event->member && !(READ_ONCE(event->attach_state) & PERF_ATTACH_CONTEXT);
+}
+
+/**
+ * perf_persistent_set_wanted - enable or disable an event whose CPU is offline
+ * @event:	the event, whose ctx->mutex is held
+ * @wanted:	what it is to be when the CPU is back
+ *
+ * Return: false if the event has a context and can be enabled or disabled now.
+ */
+bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
+{
+	/* Events of tasks: their children come without the mutex of their context. */
+	if (!event->member)
+		return false;
+
+	lockdep_assert_held(&event->ctx->mutex);
+	if (!perf_persistent_is_detached(event))
+		return false;
+
+	WRITE_ONCE(event->member->wanted, wanted);
+	return true;
+}
+
+/**
+ * perf_persistent_keep_filter - an event was given a filter
+ * @event:	the event, whose ctx->mutex is held
+ * @filter_str:	as the user wrote it
+ *
+ * Return: true if @filter_str is kept, for members on other CPUs.
+ */
+bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
+{
+	if (!event->member)
+		return false;
+
+	kfree(event->member->filter);
+	event->member->filter = filter_str;
+	return true;
+}
+
+/*
+ * Cover a CPU that came online with the same events as another, its model
+ */
+
+/**
+ * struct perf_cover - a member on the model CPU and its like on the new one
+ * @model:	the member, with an opener of ours
+ * @model_rb:	what it writes to, with a reference, or NULL
+ * @own_buffer:	the namespace keeps @model_rb mapped through @model
+ * @enable:	it is, or wants to be
+ * @event:	the new event, with an opener of ours, or NULL
+ */
+struct perf_cover {
+	struct perf_member	*model;
+	struct perf_buffer	*model_rb;
+	bool			own_buffer;
+	bool			enable;
+	struct perf_event	*event;
+};
+
+static struct perf_event *clone_member(struct perf_cover *cover, int cpu)
+{
+	struct perf_event *event, *model = cover->model->event;
+	struct perf_event_context *ctx;
+	struct perf_event_attr attr;
+	char *filter = NULL;
+	int ret;
+
+	/* What a kprobe or uprobe is on was a string of the creator's. */
+	if (member_tp(cover->model) && cover->model->attr.type != PERF_TYPE_TRACEPOINT)
+		return ERR_PTR(-EOPNOTSUPP);
+
+	if (cover->model->attr.sample_type & PERF_SAMPLE_REGS_INTR) {
+		ret = security_locked_down(LOCKDOWN_PERF);
+		if (ret)
+			return ERR_PTR(ret);
+	}
+
+	ctx = perf_event_ctx_lock(model);
+	attr = cover->model->attr;
+	cover->enable = is_enabled(cover->model);
+	if (cover->model->filter) {
+		filter = kstrdup(cover->model->filter, GFP_KERNEL);
+		if (!filter) {
+			perf_event_ctx_unlock(model, ctx);
+			return ERR_PTR(-ENOMEM);
+		}
+	}
+	perf_event_ctx_unlock(model, ctx);
+
+	event = perf_event_clone(model, &attr, filter, cpu);
+	if (IS_ERR(event)) {
+		kfree(filter);
+		return event;
+	}
+
+	ret = perf_persistent_event_init(event, &attr);
+	if (ret) {
+		kfree(filter);
+		perf_event_release_kernel(event);
+		return ERR_PTR(ret);
+	}
+	event->member->filter = filter;
+	return event;
+}
+
+/* A buffer like @model_rb. perf_mmap_put() and ring_buffer_put() free it. */
+static int new_buffer(struct perf_event *event, struct perf_buffer *model_rb,
+		      struct perf_persist_ns *ns)
+{
+	struct perf_buffer *rb;
+	long total;
+
+	rb = rb_alloc(data_page_nr(model_rb),
+		      event->attr.watermark ? event->attr.wakeup_watermark : 0,
+		      event->cpu, model_rb->overwrite ? 0 : RING_BUFFER_WRITABLE);
+	if (!rb)
+		return -ENOMEM;
+
+	rb->mmap_locked = data_page_nr(rb) + 1;
+	total = charge_ucounts(rb, ns->cred->ucounts);
+	if (total < 0 || !may_lock(total, ns->memlock)) {
+		uncharge_ucounts(rb);
+		ring_buffer_put(rb);
+		return -ENOMEM;
+	}
+	rb->mmap_user = get_uid(ns->cred->user);
+	atomic_set(&rb->mmap_count, 1);
+	refcount_inc(&rb->refcount);
+
+	mutex_lock(&event->mmap_mutex);
+	atomic_inc(&event->mmap_count);
+	perf_event_attach_buffer(event, rb);
+	mutex_unlock(&event->mmap_mutex);
+	return 0;
+}
+
+/* The one of @cover that writes to the counterpart of @model_rb. */
+static struct perf_event *find_output(struct perf_cover *cover, int nr,
+				      struct perf_buffer *model_rb)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if (cover[i].event && cover[i].event->rb && cover[i].model_rb == model_rb)
+			return cover[i].event;
+	}
+	return NULL;
+}
+
+static void drop_cover(struct perf_cover *cover)
+{
+	struct perf_member_hold hold = { .event = cover->event };
+
+	/* Without its mmap_mutex, as nobody else can see it. */
+	if (cover->event && atomic_read(&cover->event->mmap_count))
+		hold.rb = cover->event->rb;
+	release_hold(hold);
+	cover->event = NULL;
+}
+
+static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_cover *cover = &all[i];
+	struct perf_event *output = NULL;
+	struct perf_event *event;
+	int ret = 0;
+
+	if (cover->model_rb && !cover->own_buffer) {
+		/* Made before, or it could not be. */
+		output = find_output(all, nr, cover->model_rb);
+		if (!output)
+			return -EOPNOTSUPP;
+	}
+
+	event = clone_member(cover, cpu);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+
+	cover->event = event;
+	if (output)
+		ret = perf_event_set_output(event, output);
+	else if (cover->model_rb)
+		ret = new_buffer(event, cover->model_rb, ns);
+	if (ret)
+		drop_cover(cover);
+	return ret;
+}
+
+/* All that could be made; -ESTALE if the namespace is gone or was faster. */
+static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu)
+{
+	int i, ret = 0, made = 0;
+
+	for (i = 0; i < nr; i++)
+		made += !!cover[i].event;
+
+	mutex_lock(&perf_persist_lock);
+	if (ns->unlinked || find_member_on(ns, cpu))
+		ret = -ESTALE;
+	else if (perf_persist_nr_held + made > READ_ONCE(sysctl_perf_event_max_persistent))
+		ret = -ENOSPC;
+	for (i = 0; !ret && i < nr; i++) {
+		struct perf_event *event = cover[i].event;
+		struct perf_member *member;
+
+		if (!event)
+			continue;
+
+		member = event->member;
+		add_member(ns, member);
+		memcpy(member->label, cover[i].model->label, sizeof(member->label));
+		refcount_inc(&member->openers);
+		member->held = true;
+		perf_persist_nr_held++;
+		if (atomic_read(&event->mmap_count)) {
+			member->rb = event->rb;
+			WRITE_ONCE(member->rb->held, member->rb->held + 1);
+		}
+		set_state(member, PERF_MEMBER_PUBLISHED);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	return ret;
+}
+
+/* Who enabled or disabled all members may have missed the new one. */
+static void follow_model(struct perf_cover *cover)
+{
+	bool enable = is_enabled(cover->model);
+
+	if (enable == cover->enable)
+		return;
+	if (enable)
+		perf_event_enable(cover->event);
+	else
+		perf_event_disable(cover->event);
+	perf_persistent_changed(cover->event);
+}
+
+/*
+ * Another event of a PMU outside of the CPUs, or of one that several share, would
+ * count the same once more.
+ */
+static bool is_per_cpu(struct perf_event *event)
+{
+	return event->pmu->task_ctx_nr != perf_invalid_context &&
+	       event->pmu->scope == PERF_PMU_SCOPE_NONE;
+}
+
+static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers)
+{
+	struct perf_cover *cover = NULL;
+	struct perf_member *member;
+	int model_cpu, max = 0, nr = 0;
+
+	*covers = NULL;
+	mutex_lock(&perf_persist_lock);
+	if (ns->unlinked || !ns->all_cpus || find_member_on(ns, cpu))
+		goto unlock;
+
+	for_each_ns_member(member, ns)
+		max++;
+
+	cover = kcalloc(max, sizeof(*cover), GFP_KERNEL);
+	if (!cover) {
+		nr = -ENOMEM;
+		goto unlock;
+	}
+
+	model_cpu = READ_ONCE(first_member(ns)->event->cpu);
+	for_each_ns_member(member, ns) {
+		if (READ_ONCE(member->event->cpu) != model_cpu || !is_per_cpu(member->event))
+			continue;
+		refcount_inc(&member->openers); /* at least one: it is held */
+		cover[nr].model = member;
+		cover[nr].model_rb = ring_buffer_get(member->event);
+		cover[nr].own_buffer = member->rb && buffer_owner(ns, member->rb) == member;
+		nr++;
+	}
+unlock:
+	mutex_unlock(&perf_persist_lock);
+	*covers = cover;
+	return nr;
+}
+
+static void cover_cpu(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_cover *cover;
+	int i, nr, err, pass, ret = 0;
+	bool cpu_gone = false;
+
+	nr = open_models(ns, cpu, &cover);
+	if (nr <= 0) {
+		ret = nr;
+		goto out;
+	}
+
+	/* Buffers first, then what is redirected to them. */
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < nr; i++) {
+			if (cover[i].own_buffer == pass)
+				continue;
+			err = make_cover(cover, nr, i, ns, cpu);
+			if (err == -ENODEV && !cpu_online(cpu))
+				cpu_gone = true;
+			if (err && !ret)
+				ret = err;
+		}
+	}
+
+	for (i = 0; i < nr; i++) {
+		if (cover[i].event && cover[i].enable)
+			perf_event_enable(cover[i].event);
+	}
+	/* When the CPU is back, all of it is tried again. */
+	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu);
+	if (err)
+		ret = err;
+	for (i = 0; i < nr; i++) {
+		if (err) {
+			drop_cover(&cover[i]);
+		} else if (cover[i].event) {
+			/* The CPU may have gone and come back before it was a member. */
+			reinstall_event(cover[i].event);
+			follow_model(&cover[i]);
+			put_opener(cover[i].event);
+		}
+		if (cover[i].model_rb)
+			ring_buffer_put(cover[i].model_rb);
+		put_opener(cover[i].model->event);
+	}
+	kfree(cover);
+out:
+	if (ret && ret != -ESTALE)
+		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its events on CPU %d: %pe\n",
+				      ns->name, cpu, ERR_PTR(ret));
+}
+
+static void perf_persist_worker(struct work_struct *work)
+{
+	struct llist_node *deferred = llist_del_all(&perf_persist_deferred);
+	struct perf_member *member, *next;
+	struct perf_persist_ns *ns;
+	unsigned int cpu;
+	u64 id;
+
+	llist_for_each_entry_safe(member, next, deferred, deferred)
+		put_opener(member->event);
+
+	for_each_possible_cpu(cpu) {
+		if (!cpumask_test_and_clear_cpu(cpu, &perf_persist_new_cpus))
+			continue;
+		for_each_published_ns(ns, id) {
+			const struct cred *old = override_creds(ns->cred);
+
+			cover_cpu(ns, cpu);
+			revert_creds(old);
+		}
+	}
 }
 
 /*
@@ -1884,7 +2581,10 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
  *  -EOPNOTSUPP	events of a task, of a group, with an AUX area or sigtrap
  *  -ENODEV	the namespace was deleted; GET_PERSIST goes on to answer, for
  *		those who still read
- *  -ENOMEM	out of memory
+ *  -ENOMEM	out of memory; or publishing, and the user may not lock what the
+ *		buffers take beyond perf_event_mlock_kb, see RLIMIT_MEMLOCK
+ *  -ENOSPC	publishing, and there are as many members as the sysctl
+ *		kernel.perf_event_max_persistent allows
  *
  * SET_NAME:
  *  -EINVAL	not a name, or not a label; or see SET_PERSIST on buffers
@@ -2103,3 +2803,59 @@ void perf_persistent_set_period(struct perf_event *event, u64 value)
 	member->attr.freq = event->attr.freq;
 	WRITE_ONCE(member->attr.sample_period, value);
 }
+
+/**
+ * perf_persistent_set_breakpoint - a breakpoint was moved
+ * @event:	the event, whose ctx->mutex is held
+ * @attr:	with its new place, kind and length
+ */
+void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct perf_member *member = event->member;
+
+	if (!member)
+		return;
+
+	member->attr.bp_addr = attr->bp_addr;
+	member->attr.bp_type = attr->bp_type;
+	member->attr.bp_len = attr->bp_len;
+}
+
+#ifdef CONFIG_SYSCTL
+static struct ctl_table perf_persistent_sysctls[] = {
+	{
+		.procname	= "perf_event_max_persistent",
+		.data		= &sysctl_perf_event_max_persistent,
+		.maxlen		= sizeof(sysctl_perf_event_max_persistent),
+		.mode		= 0644,
+		.proc_handler	= proc_douintvec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_INT_MAX,
+	},
+};
+#endif
+
+static int __init perf_persistent_init(void)
+{
+	int online, ret;
+
+	online = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "perf/persistent:online",
+					   perf_persistent_cpu_online, NULL);
+	if (online < 0)
+		return online;
+
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "perf/persistent:dead",
+					NULL, perf_persistent_cpu_dead);
+	if (ret < 0) {
+		cpuhp_remove_state_nocalls(online);
+		return ret;
+	}
+
+#ifdef CONFIG_SYSCTL
+	register_sysctl_init("kernel", perf_persistent_sysctls);
+#endif
+
+	/* Last, as it tells user space that all of this is there. */
+	return perf_pmu_register(&perf_persistent_pmu, "persistent", PERF_TYPE_PERSISTENT);
+}
+subsys_initcall(perf_persistent_init);

@@ -19,6 +19,11 @@ void perf_remove_from_owner(struct perf_event *event);
 void perf_mmap_put(struct perf_event *event, struct perf_buffer *rb);
 void perf_event_retire(struct perf_event *event);
 struct file *perf_event_file(struct perf_event *event, int f_flags);
+int perf_event_set_output(struct perf_event *event, struct perf_event *output_event);
+void perf_event_attach_buffer(struct perf_event *event, struct perf_buffer *rb);
+void perf_event_reinstall(struct perf_event *event, bool enable);
+struct perf_event *perf_event_clone(struct perf_event *model, const struct perf_event_attr *attr,
+				    char *filter_str, int cpu);
 
 #ifdef CONFIG_PERF_EVENTS_PERSISTENT
 
@@ -37,6 +42,12 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 void perf_persistent_mapped(struct perf_buffer *rb, struct vm_area_struct *vma);
 void perf_persistent_unmapped(struct perf_buffer *rb, struct vm_area_struct *vma);
 void perf_persistent_set_period(struct perf_event *event, u64 value);
+void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_event_attr *attr);
+bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str);
+void perf_persistent_uncharge(struct perf_buffer *rb);
+void perf_persistent_offline(struct perf_event *event);
+bool perf_persistent_is_detached(struct perf_event *event);
+bool perf_persistent_set_wanted(struct perf_event *event, bool wanted);
 
 #else /* !CONFIG_PERF_EVENTS_PERSISTENT */
 
@@ -87,6 +98,26 @@ static inline void perf_persistent_mapped(struct perf_buffer *rb,
 static inline void perf_persistent_unmapped(struct perf_buffer *rb,
 					    struct vm_area_struct *vma) { }
 static inline void perf_persistent_set_period(struct perf_event *event, u64 value) { }
+static inline void perf_persistent_set_breakpoint(struct perf_event *event,
+						  const struct perf_event_attr *attr) { }
+
+static inline bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
+{
+	return false;
+}
+
+static inline void perf_persistent_uncharge(struct perf_buffer *rb) { }
+static inline void perf_persistent_offline(struct perf_event *event) { }
+
+static inline bool perf_persistent_is_detached(struct perf_event *event)
+{
+	return false;
+}
+
+static inline bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
+{
+	return false;
+}
 
 #endif /* CONFIG_PERF_EVENTS_PERSISTENT */
 

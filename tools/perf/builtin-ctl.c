@@ -104,33 +104,17 @@ static void print_rows(const struct row *rows, int nr)
 
 static char *state_str(const struct persistent_ns *ns)
 {
-	int off = 0;
-
-	for (int i = 0; i < ns->nr_members; i++)
-		off += !!(ns->members[i].flags & PERF_PERSIST_DISABLED);
-
-	if (!off)
-		return strdup("on");
-	return strdup(off == ns->nr_members ? "off" : "partly off");
-}
-
-/* Each label once, in the order in which the events were made. */
-static char *events_str(const struct persistent_ns *ns)
-{
+	int nr = ns->nr_members, off = 0, offline = 0;
 	struct strbuf sb = STRBUF_INIT;
 
-	for (int i = 0; i < ns->nr_members; i++) {
-		const char *label = ns->members[i].label;
-		bool seen = false;
-
-		for (int j = 0; j < i && !seen; j++)
-			seen = !strcmp(label, ns->members[j].label);
-		if (seen || persistent_member__is_sideband(&ns->members[i]))
-			continue;
-
-		strbuf_addf(&sb, "%s%s", sb.len ? "," : "", *label ? label : "-");
+	for (int i = 0; i < nr; i++) {
+		off += !!(ns->members[i].flags & PERF_PERSIST_DISABLED);
+		offline += !!(ns->members[i].flags & PERF_PERSIST_OFFLINE);
 	}
 
+	strbuf_addstr(&sb, !off ? "on" : off == nr ? "off" : "partly off");
+	if (offline)
+		strbuf_addstr(&sb, offline == nr ? ", offline" : ", partly offline");
 	return strbuf_detach(&sb, NULL);
 }
 
@@ -212,44 +196,51 @@ static char *owner_str(const struct persistent_ns *ns)
 	return strdup(buf);
 }
 
-/* Who may not open it sees that it is there. */
 static int row__init(struct row *row, const char *name)
 {
 	struct persistent_ns *ns;
 	int err = persistent_ns__lookup(name, /*write=*/false, &ns);
 
 	memset(row, 0, sizeof(*row));
-	if (err == -ENOENT)
-		return err;
+	if (!err)
+		err = persistent_ns__list(ns);
 
-	row->name = strdup(name);
-	if (err)
-		return 0;
-
-	if (!persistent_ns__list(ns)) {
+	if (!err) {
 		row->state = state_str(ns);
-		row->events = events_str(ns);
+		row->events = persistent_ns__events(ns);
 		row->cpus = cpus_str(ns);
 		row->buffer = buffer_str(ns);
 		row->age = age_str(ns);
 		row->owner = owner_str(ns);
 	}
 	persistent_ns__close(ns);
+
+	/* Who may not open it sees that it is there. */
+	if (err && err != -EACCES && err != -EPERM)
+		return err;
+
+	row->name = strdup(name);
 	return 0;
 }
 
 static int list_names(char * const *names, int nr)
 {
 	struct row *rows = calloc(nr, sizeof(*rows));
-	int nr_rows = 0;
+	int nr_rows = 0, ret = 0;
 
 	if (!rows)
 		return -ENOMEM;
 
-	/* One that was deleted since its name was read is left out. */
 	for (int i = 0; i < nr; i++) {
-		if (!row__init(&rows[nr_rows], names[i]))
+		int err = row__init(&rows[nr_rows], names[i]);
+
+		if (!err) {
 			nr_rows++;
+		} else if (err != -ENOENT && err != -ENODEV) {
+			/* Not one that was deleted since its name was read */
+			persistent__err_open(err, names[i]);
+			ret = err;
+		}
 	}
 
 	if (nr_rows)
@@ -258,7 +249,7 @@ static int list_names(char * const *names, int nr)
 	for (int i = 0; i < nr_rows; i++)
 		row__exit(&rows[i]);
 	free(rows);
-	return 0;
+	return ret;
 }
 
 static int __cmd_list(int argc, const char **argv)

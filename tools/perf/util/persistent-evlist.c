@@ -14,17 +14,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <internal/evlist.h>
 #include <linux/bitmap.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/zalloc.h>
 #include <perf/cpumap.h>
+#include "counts.h"
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
 #include "persistent-read.h"
+#include "record.h"
 #include "strbuf.h"
+#include "time-utils.h"
 #include "trace-event.h"
+#include "util.h"
 
 bool evsel__is_persistent(const struct evsel *evsel)
 {
@@ -111,21 +117,26 @@ static void event_list__exit(struct event_list *list)
 	free(list->of_member);
 }
 
-/* Tasks move: what is said of them on one CPU is needed on all. */
 static bool member__left_out(const struct persistent_member *member,
-			     struct perf_cpu_map *only)
+			     const struct persistent *persistent)
 {
 	struct perf_cpu cpu = { .cpu = member->cpu };
 
-	return only && !persistent_member__is_sideband(member) &&
-	       !perf_cpu_map__has(only, cpu);
+	if (cpu.cpu < 0)
+		return true;
+
+	/* Tasks move: what is said of them on one CPU is needed on all, but counts nothing. */
+	if (persistent_member__is_sideband(member))
+		return persistent->use == PERSISTENT_COUNT;
+
+	return persistent->only && !perf_cpu_map__has(persistent->only, cpu);
 }
 
 /* Why is nothing of what @member records going to be read? NULL: it is. */
 static const char *member__why_unread(const struct persistent_member *member,
-				      struct perf_cpu_map *only)
+				      const struct persistent *persistent)
 {
-	if (member->cpu < 0 || member__left_out(member, only))
+	if (member__left_out(member, persistent))
 		return "-C leaves out their CPU";
 	if (member->flags & PERF_PERSIST_ATTR_WITHHELD)
 		return "you may not open them";
@@ -136,7 +147,7 @@ static const char *member__why_unread(const struct persistent_member *member,
 
 /* Sort the members into events, those that may not be opened left out. */
 static int event_list__init(struct event_list *list, struct persistent_ns *ns,
-			    struct perf_cpu_map *only, int *nr_withheld)
+			    const struct persistent *persistent, int *nr_withheld)
 {
 	int nr_cpus = 0;
 
@@ -149,7 +160,7 @@ static int event_list__init(struct event_list *list, struct persistent_ns *ns,
 
 	for (int i = 0; i < ns->nr_members; i++) {
 		struct persistent_member *member = &ns->members[i];
-		const char *why = member__why_unread(member, only);
+		const char *why = member__why_unread(member, persistent);
 		int nr;
 
 		if (why) {
@@ -158,7 +169,7 @@ static int event_list__init(struct event_list *list, struct persistent_ns *ns,
 		}
 
 		list->of_member[i] = -1;
-		if (member->cpu < 0 || member__left_out(member, only))
+		if (member__left_out(member, persistent))
 			continue;
 		if (member->flags & PERF_PERSIST_ATTR_WITHHELD) {
 			(*nr_withheld)++;
@@ -251,7 +262,7 @@ static int attach_buffer(struct persistent *persistent, struct persistent_member
 {
 	bool overwrite = member->flags & PERF_PERSIST_OVERWRITE;
 
-	if (!member->buffer_size || member->output_id != member->id)
+	if (!persistent->reader || !member->buffer_size || member->output_id != member->id)
 		return 0;
 
 	return persistent_reader__add(persistent->reader, fd, member->buffer_size,
@@ -289,7 +300,7 @@ static int attach_members(struct evlist *evlist, struct persistent *persistent,
 }
 
 static int attach_ns(struct evlist *evlist, struct persistent *persistent,
-		     struct persistent_ns *ns, struct perf_cpu_map *only)
+		     struct persistent_ns *ns)
 {
 	struct event_list list = { .nr = 0 };
 	struct evsel **evsels = NULL;
@@ -299,7 +310,7 @@ static int attach_ns(struct evlist *evlist, struct persistent *persistent,
 	if (err)
 		return err_attach(err, ns, "list the events");
 
-	err = event_list__init(&list, ns, only, &nr_withheld);
+	err = event_list__init(&list, ns, persistent, &nr_withheld);
 	if (err)
 		goto out;
 
@@ -375,8 +386,9 @@ static int err_open_evsel(int err, struct evsel *evsel)
 }
 
 static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
-			struct evsel *evsel, struct perf_cpu_map *only, bool write)
+			struct evsel *evsel)
 {
+	bool write = persistent->use == PERSISTENT_READ_AND_KILL;
 	struct persistent_ns **more, *ns;
 	int err;
 
@@ -404,16 +416,16 @@ static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 	persistent->ns = more;
 	more[persistent->nr_ns++] = ns;
 
-	return attach_ns(evlist, persistent, ns, only);
+	return attach_ns(evlist, persistent, ns);
 }
 
 /* With -C there may be side-band records alone. */
-static bool nothing_to_read(struct evlist *evlist, struct perf_cpu_map *only)
+static bool nothing_to_read(struct evlist *evlist, const struct persistent *persistent)
 {
 	struct evsel *evsel;
 
 	evlist__for_each_entry(evlist, evsel) {
-		if (!only || !evsel__is_dummy_event(evsel))
+		if (!persistent->only || !evsel__is_dummy_event(evsel))
 			return false;
 	}
 	return true;
@@ -433,8 +445,7 @@ static void pass_on_tracking(struct evlist *evlist)
 }
 
 /* An evsel for each event of the namespaces takes the place of what names them. */
-static int attach_all(struct evlist *evlist, struct persistent *persistent,
-		      struct perf_cpu_map *only, bool write)
+static int attach_all(struct evlist *evlist, struct persistent *persistent)
 {
 	struct evsel *evsel, *tmp;
 	bool tracking = false;
@@ -444,7 +455,7 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent,
 		if (evsel->core.attached || !evsel__is_persistent(evsel))
 			continue;
 
-		err = attach_evsel(evlist, persistent, evsel, only, write);
+		err = attach_evsel(evlist, persistent, evsel);
 		if (err)
 			return err;
 
@@ -459,47 +470,106 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent,
 	evlist__for_each_entry(evlist, evsel)
 		evsel->core.idx = idx++;
 
-	if (nothing_to_read(evlist, only)) {
+	if (nothing_to_read(evlist, persistent)) {
 		pr_err("Nothing to read: no event that may be opened is on these CPUs.\n");
 		return -ENOENT;
 	}
 
-	return check_sample_types(evlist);
+	return persistent->reader ? check_sample_types(evlist) : 0;
 }
 
 /*
  * Replace each persistent/NS/ of @evlist by the events of that namespace, open
- * and ready to be read with the reader of what is returned. @cpu_list selects
- * CPUs, @write asks for the right to disable and delete.
+ * and ready to be counted, or to be read with the reader of what is returned.
+ * @cpu_list selects CPUs.
  */
-struct persistent *evlist__attach_persistent(struct evlist *evlist,
-					     const char *cpu_list, bool write)
+struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *cpu_list,
+					     enum persistent_use use)
 {
 	struct persistent *persistent = zalloc(sizeof(*persistent));
-	struct perf_cpu_map *only = NULL;
-	int err = -ENOMEM;
 
 	if (!persistent)
 		return NULL;
 
-	persistent->reader = persistent_reader__new();
-	if (!persistent->reader)
-		goto out;
+	persistent->use = use;
+	if (use != PERSISTENT_COUNT) {
+		persistent->reader = persistent_reader__new();
+		if (!persistent->reader)
+			goto out_delete;
+	}
 
 	if (cpu_list) {
-		only = perf_cpu_map__new(cpu_list);
-		if (!only)
-			goto out;
+		persistent->only = perf_cpu_map__new(cpu_list);
+		if (!persistent->only)
+			goto out_delete;
 	}
 
-	err = attach_all(evlist, persistent, only, write);
-out:
-	perf_cpu_map__put(only);
-	if (err) {
-		persistent__delete(persistent);
-		persistent = NULL;
+	if (!attach_all(evlist, persistent))
+		return persistent;
+
+out_delete:
+	persistent__delete(persistent);
+	return NULL;
+}
+
+/*
+ * Records are sorted by times of one clock. That of the namespaces is a fact, and
+ * other events are made to follow it.
+ */
+static int config_clock(struct evlist *evlist, struct record_opts *opts)
+{
+	bool given = opts->use_clockid, decided = given;
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		struct perf_event_attr *attr = &evsel->core.attr;
+
+		if (!evsel->core.attached)
+			continue;
+
+		if (!decided) {
+			opts->use_clockid = attr->use_clockid;
+			opts->clockid = attr->clockid;
+			decided = true;
+		}
+
+		if (attr->use_clockid != opts->use_clockid ||
+		    (attr->use_clockid && attr->clockid != opts->clockid)) {
+			pr_err("'%s' was made with another clock than %s.\n", evsel__name(evsel),
+			       given ? "is asked for" : "other events that are read");
+			return -EINVAL;
+		}
 	}
-	return persistent;
+
+	return 0;
+}
+
+/*
+ * Options ask for events to be made in a certain way: have those made beside
+ * the attached ones that way, if there are any, and say what cannot be.
+ */
+int evlist__config_attached(struct evlist *evlist, struct record_opts *opts, bool callchains)
+{
+	struct target *target = &opts->target;
+	int err = config_clock(evlist, opts);
+
+	if (err)
+		return err;
+
+	if (evlist__all_attached(evlist)) {
+		if (opts->user_freq != UINT_MAX || opts->user_interval != ULLONG_MAX || callchains)
+			pr_warning("WARNING: how to sample was decided when the namespace was made: -F, -c and -g change nothing\n");
+
+		if (target->pid || target->tid || target->uid_str || target->per_thread) {
+			pr_err("A namespace is read as a whole: select processes in the report, not with -p, -t, -u or --per-thread.\n");
+			return -EINVAL;
+		}
+		target->system_wide = true;
+	}
+
+	/* Events beside them are told apart in the same way. */
+	opts->sample_identifier = true;
+	return 0;
 }
 
 void persistent__delete(struct persistent *persistent)
@@ -508,9 +578,87 @@ void persistent__delete(struct persistent *persistent)
 		return;
 
 	persistent_reader__delete(persistent->reader);
+	perf_cpu_map__put(persistent->only);
 	for (int i = 0; i < persistent->nr_ns; i++)
 		persistent_ns__close(persistent->ns[i]);
 	free(persistent->ns);
 	free(persistent);
 }
 
+/* How long the oldest of the namespaces exists */
+u64 persistent__age_ns(const struct persistent *persistent)
+{
+	struct timespec now;
+	u64 now_ns, age = 0;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	now_ns = now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+
+	for (int i = 0; i < persistent->nr_ns; i++)
+		age = max(age, now_ns - persistent->ns[i]->created_ns);
+	return age;
+}
+
+/* Into evsel->counts: what was counted since it was made, or started to be counted. */
+int evsel__read_attached(struct evsel *evsel, int cpu_map_idx)
+{
+	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	struct perf_counts_values *count = perf_counts(evsel->counts, cpu_map_idx, 0), *start;
+	int err = evsel__read_counter(evsel, cpu_map_idx, 0);
+
+	if (err)
+		return err;
+
+	/* Made by somebody who does not want to know: taken for always running. */
+	if ((evsel->core.attr.read_format & times) != times) {
+		count->ena = rdclock();
+		count->run = count->ena;
+	}
+
+	if (evsel->start_counts) {
+		start = perf_counts(evsel->start_counts, cpu_map_idx, 0);
+		count->val -= start->val;
+		count->ena -= start->ena;
+		count->run -= start->run;
+	}
+	return 0;
+}
+
+static int evsel__start_attached(struct evsel *evsel)
+{
+	struct perf_counts *start = perf_counts__new(evsel__nr_cpus(evsel), 1);
+	int idx, err = 0;
+
+	if (!start)
+		return -ENOMEM;
+
+	perf_cpu_map__for_each_idx(idx, evsel__cpus(evsel)) {
+		err = evsel__read_attached(evsel, idx);
+		if (err)
+			break;
+		*perf_counts(start, idx, 0) = *perf_counts(evsel->counts, idx, 0);
+		perf_counts__set_loaded(evsel->counts, idx, 0, false);
+	}
+
+	evsel->start_counts = start;
+	return err;
+}
+
+/* Count from here on what was not opened at zero. */
+int evlist__start_attached(struct evlist *evlist)
+{
+	char buf[STRERR_BUFSIZE];
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		int err = evsel->core.attached ? evsel__start_attached(evsel) : 0;
+
+		if (err) {
+			pr_err("Cannot read what '%s' has counted: %s\n", evsel__name(evsel),
+			       str_error_r(-err, buf, sizeof(buf)));
+			return err;
+		}
+	}
+
+	return 0;
+}

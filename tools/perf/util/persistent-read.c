@@ -311,6 +311,15 @@ int persistent_reader__read(struct persistent_reader *reader,
 	return fullest;
 }
 
+int persistent_reader__next_ms(int ms, int percent)
+{
+	if (percent > 25)
+		return max(ms / 2, 1);
+	if (percent < 10)
+		return min(ms + 10, 100);
+	return ms;
+}
+
 void persistent_reader__warn_overtaken(struct persistent_reader *reader)
 {
 	for (int i = 0; i < reader->nr; i++) {

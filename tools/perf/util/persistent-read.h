@@ -22,6 +22,12 @@ int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size
 int persistent_reader__read(struct persistent_reader *reader,
 			    persistent_push_t push, void *to);
 
+/*
+ * Wake-ups are shared with whoever else reads, so a look is taken at times: how
+ * long to wait until the next one, after @ms before a read that returned @percent
+ */
+int persistent_reader__next_ms(int ms, int percent);
+
 /* What was overwritten or consumed on each CPU between two reads */
 void persistent_reader__warn_overtaken(struct persistent_reader *reader);
 

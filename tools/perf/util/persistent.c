@@ -539,6 +539,38 @@ bool persistent_member__is_sideband(const struct persistent_member *member)
 	       member->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
+/* Each label once, in the order in which the events were made. */
+char *persistent_ns__events(const struct persistent_ns *ns)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		const char *label = ns->members[i].label;
+		bool seen = false;
+
+		for (int j = 0; j < i && !seen; j++)
+			seen = !strcmp(label, ns->members[j].label);
+		if (seen || persistent_member__is_sideband(&ns->members[i]))
+			continue;
+
+		strbuf_addf(&sb, "%s%s", sb.len ? "," : "", *label ? label : "-");
+	}
+
+	return strbuf_detach(&sb, NULL);
+}
+
+/* The same of a namespace that may not be open to all; NULL: not to the caller */
+char *persistent__events_of(const char *name)
+{
+	struct persistent_ns *ns;
+	char *events = NULL;
+
+	if (!persistent_ns__lookup(name, /*write=*/false, &ns) && !persistent_ns__list(ns))
+		events = persistent_ns__events(ns);
+	persistent_ns__close(ns);
+	return events;
+}
+
 static void evsel__label(struct evsel *evsel, char *label, size_t size)
 {
 	size_t len = scnprintf(label, size, "/%s", evsel__name(evsel));

@@ -11,7 +11,9 @@ struct evlist;
 struct evsel;
 struct parse_events_error;
 struct parse_events_terms;
+struct perf_cpu_map;
 struct persistent_reader;
+struct record_opts;
 
 /* The PMU below /sys/bus/event_source/devices whose events are namespaces */
 #define PERSISTENT_PMU	"persistent"
@@ -42,8 +44,16 @@ struct persistent_ns {
 	bool			 stopped;	/* by persistent_ns__disable() */
 };
 
+enum persistent_use {
+	PERSISTENT_READ,		/* what is in the buffers */
+	PERSISTENT_READ_AND_KILL,	/* and the right to disable and delete */
+	PERSISTENT_COUNT,		/* what was counted: no buffers, no side-band */
+};
+
 /* The namespaces that an evlist reads from */
 struct persistent {
+	enum persistent_use	 use;
+	struct perf_cpu_map	*only;		/* NULL: all CPUs */
 	struct persistent_ns	**ns;
 	int			 nr_ns;
 	struct persistent_reader *reader;
@@ -70,6 +80,10 @@ int persistent_ns__disable(struct persistent_ns *ns);
 int persistent_ns__enable_again(struct persistent_ns *ns);
 int persistent_ns__delete(struct persistent_ns *ns);
 
+/* Labels of events, with commas in between; to be freed */
+char *persistent_ns__events(const struct persistent_ns *ns);
+char *persistent__events_of(const char *name);
+
 bool persistent_member__is_sideband(const struct persistent_member *member);
 int persistent_member__open(const struct persistent_ns *ns,
 			    const struct persistent_member *member);
@@ -83,8 +97,12 @@ int persistent__check_event(const struct parse_events_terms *terms, int column,
 bool evsel__is_persistent(const struct evsel *evsel);
 bool evlist__has_persistent(struct evlist *evlist);
 bool evlist__all_attached(struct evlist *evlist);
-struct persistent *evlist__attach_persistent(struct evlist *evlist,
-					     const char *cpu_list, bool write);
+struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *cpu_list,
+					     enum persistent_use use);
+int evlist__config_attached(struct evlist *evlist, struct record_opts *opts, bool callchains);
 void persistent__delete(struct persistent *persistent);
+u64 persistent__age_ns(const struct persistent *persistent);
+int evsel__read_attached(struct evsel *evsel, int cpu_map_idx);
+int evlist__start_attached(struct evlist *evlist);
 
 #endif /* __PERF_PERSISTENT_H */

@@ -44,7 +44,7 @@ test_read_one_cpu() {
 		return
 	fi
 	cp "$(type -P bash)" "$mover"
-	check "create" perf record -P "$ns" -a -e cpu-clock -m 64
+	check "create" perf record -P "$ns" -a -e cpu-clock -F 250 -m 64
 	# shellcheck disable=SC2016 # the other shell is to expand it
 	taskset -c 1 "$mover" -c 'taskset -cp 0 $$ > /dev/null
 				  for ((i = 0; i < 30000; i++)); do :; done'

@@ -54,7 +54,7 @@ pass() {
 	echo "ok: $*"
 }
 
-# check WHAT COMMAND...: the command succeeds
+# check WHAT COMMAND...: the command succeeds, what it says is in $tmp/out
 check() {
 	local what=$1
 
@@ -79,6 +79,16 @@ refuse() {
 		cat "$tmp/said"
 	else
 		pass "$what"
+	fi
+}
+
+# says WHAT PATTERN: what the last check left in $tmp/out has such a line
+says() {
+	if grep -q -- "$2" "$tmp/out"; then
+		pass "$1"
+	else
+		fail "$1: no line like '$2' in:"
+		cat "$tmp/out"
 	fi
 }
 

@@ -470,7 +470,10 @@ TEST_F(create, no_siblings_for_members)
 /* Events with an AUX area are refused. H11 */
 TEST_F(create, no_aux)
 {
-	static const char * const pmus[] = { "intel_pt", "intel_bts", "arm_spe_0", "cs_etm" };
+	/* The first one is what the module in aux_pmu/ brings. */
+	static const char * const pmus[] = {
+		"kst_aux", "intel_pt", "intel_bts", "arm_spe_0", "cs_etm",
+	};
 	struct perf_event_attr attr = { .size = sizeof(attr) };
 	char path[128], text[32];
 	int fd = -ENOENT;

@@ -448,4 +448,34 @@ TEST_F(lifetime, prctl_does_not_reach)
 	EXPECT_EQ(1, heard(m.fd, m.map, "switched off?"));
 }
 
+/* Events of a task, which never are members, are switched with all of their children. */
+TEST_F(lifetime, inherited)
+{
+	struct perf_event_attr attr = fault_attr(0);
+	__u64 count[2];
+	pid_t pid;
+	int fd, i;
+
+	attr.inherit = 1;
+	fd = event_open(&attr, 0, -1, -1, 0);
+	ASSERT_LE(0, fd);
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		for (;;)
+			touch_pages(1);
+	}
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		ASSERT_EQ((ssize_t)sizeof(count[0]), read(fd, &count[0], sizeof(count[0])));
+		ASSERT_EQ((ssize_t)sizeof(count[1]), read(fd, &count[1], sizeof(count[1])));
+		EXPECT_EQ(count[0], count[1]);
+		ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		ASSERT_EQ(0, prctl(PR_TASK_PERF_EVENTS_DISABLE));
+		ASSERT_EQ(0, prctl(PR_TASK_PERF_EVENTS_ENABLE));
+	}
+	kill(pid, SIGKILL);
+	EXPECT_EQ(-1, child_status(pid));
+}
+
 TEST_HARNESS_MAIN

@@ -794,7 +794,7 @@ static unsigned long pinned_kb(void)
 	return kb;
 }
 
-/* A maps, B maps, A unmaps, B unmaps: the memory is refunded to who was charged. H5 */
+/* Who is the last to unmap a deleted buffer is refunded nothing. */
 TEST_F(buffers, pinned_memory)
 {
 	struct perf_event_attr attr = say_attr();

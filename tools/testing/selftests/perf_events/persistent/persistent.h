@@ -16,6 +16,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,10 +39,18 @@
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 
+/* For programs that are no tests of the harness */
+#ifdef PERSISTENT_NO_HARNESS
+#include "../../kselftest.h"
+#else
 #include "../../kselftest_harness.h"
+#endif
 
 #define PMU_DIR		"/sys/bus/event_source/devices"
 #define NS_DIR		PMU_DIR "/persistent/events"
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+
+#define NOBODY		65534
 
 /* Room for the longest name and label, and for what is too long. */
 #define NAME_ROOM	256
@@ -308,6 +317,38 @@ static inline void drop_caps(__u64 clear)
 	syscall(SYS_capset, &hdr, data);
 }
 
+/* Either of them is as good as the other for events. */
+static inline __u64 privileges(void)
+{
+	return cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN);
+}
+
+/* Makes an ordinary user of root, with these capabilities and no others. */
+static inline int become(uid_t uid, __u64 caps)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+	int i;
+
+	/* Keeps what is permitted; it has to be made effective again. */
+	if (prctl(PR_SET_KEEPCAPS, 1) || setgroups(0, NULL) ||
+	    setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		return -errno;
+	for (i = 0; i < 2; i++) {
+		data[i].effective = caps >> (32 * i);
+		data[i].permitted = data[i].effective;
+	}
+	return neg_errno(syscall(SYS_capset, &hdr, data));
+}
+
+static inline int set_paranoid(int level)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", level);
+	return write_file(PARANOID, text);
+}
+
 static inline bool may_create(void)
 {
 	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -323,7 +364,7 @@ static inline bool may_create(void)
  * Pins the test to a CPU, stores it and a second one (-1: there is none), and
  * the test's name. Returns the reason why the test cannot run here, or NULL.
  */
-static const char *persist_begin(char *ns, int *cpu, int *cpu2)
+static inline const char *persist_begin(char *ns, int *cpu, int *cpu2)
 {
 	cpu_set_t set;
 	int i;
@@ -403,6 +444,18 @@ static inline struct perf_event_attr fault_attr(__u64 period)
 	};
 
 	return attr;
+}
+
+/* No event at all for the caller: perf_event_paranoid 3, where it means more than 2. */
+static inline bool locked_out(void)
+{
+	struct perf_event_attr attr = say_attr();
+	int fd;
+
+	fd = event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd == -EACCES;
 }
 
 static inline int counter_open(int cpu)

@@ -5,10 +5,6 @@
  */
 #include "persistent.h"
 
-#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
-
-#define NOBODY		65534
-
 FIXTURE(rights)
 {
 	char	ns[NS_ROOM];
@@ -47,20 +43,6 @@ FIXTURE_TEARDOWN_PARENT(rights)
 {
 	write_file(PARANOID, self->paranoid);
 	persist_sweep();
-}
-
-/* Either of them is as good as the other for events. */
-static __u64 privileges(void)
-{
-	return cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN);
-}
-
-static int set_paranoid(int level)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", level);
-	return write_file(PARANOID, text);
 }
 
 /* A reader's descriptor can do nothing but read. H8 */
@@ -256,19 +238,7 @@ TEST_F(rights, perfmon_is_enough)
 
 	if (set_paranoid(2))
 		SKIP(return, "cannot set perf_event_paranoid");
-	ASSERT_EQ(0, prctl(PR_SET_KEEPCAPS, 1));
-	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
-	drop_caps(~cap_bit(CAP_PERFMON));
-
-	/* KEEPCAPS keeps what is permitted; it has to be made effective again. */
-	{
-		struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
-		struct __user_cap_data_struct data[2] = {};
-
-		syscall(SYS_capget, &hdr, data);
-		data[CAP_PERFMON / 32].effective = data[CAP_PERFMON / 32].permitted;
-		ASSERT_EQ(0, syscall(SYS_capset, &hdr, data));
-	}
+	ASSERT_EQ(0, become(NOBODY, cap_bit(CAP_PERFMON)));
 	if (!may_create())
 		SKIP(return, "cannot keep CAP_PERFMON alone");
 

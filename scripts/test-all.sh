@@ -1,0 +1,51 @@
+#!/bin/bash
+# Everything that is tested, one after the other, on all kernels.
+#
+# usage: test-all.sh
+#
+# The output of each step is in build/test-all/. The last line says what
+# happened.
+
+set -uo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+logs=$top/build/test-all
+mkdir -p "$logs"
+cd "$top" || exit
+passed=0 failed=0
+
+# step NAME COMMAND...
+step()
+{
+	local name=$1 start=$SECONDS result=ok
+
+	shift
+	if "$@" >"$logs/$name.log" 2>&1; then
+		passed=$((passed + 1))
+	else
+		result="FAILED, see ${logs#"$top"/}/$name.log"
+		failed=$((failed + 1))
+	fi
+	printf '%-16s %5d s  %s; %s\n' "$name" $((SECONDS - start)) "$result" \
+		"$(tail -n 1 "$logs/$name.log")"
+}
+
+# CPU hotplug and create/delete cycles as often as somebody has the time for.
+export HOTPLUG_ROUNDS=1000 PERSISTENT_CYCLES=100000
+
+step test make -s test
+step test-unpatched make -s test-unpatched
+step debug make -s test KERNEL=debug
+step kmemleak make -s test KERNEL=kmemleak
+step fault make -s test KERNEL=fault
+step kcsan make -s test-kcsan
+step stress make -s stress KERNEL=debug
+step fuzz make -s fuzz KERNEL=debug SECONDS=300
+step ends make -s test-ends
+step ends-debug make -s test-ends KERNEL=debug
+step hazards make -s test-hazards
+step builds make -s check-builds
+step fastpath make -s check-fastpath
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

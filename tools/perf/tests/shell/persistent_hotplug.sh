@@ -1,0 +1,70 @@
+#!/bin/bash
+# namespaces of events keep what CPUs recorded that are offline
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+nr_cpus=$(getconf _NPROCESSORS_ONLN)
+[ "$nr_cpus" -gt 1 ] || skip "one CPU"
+last=$((nr_cpus - 1))
+online=/sys/devices/system/cpu/cpu$last/online
+[ -w "$online" ] || skip "CPU $last cannot be taken offline"
+
+# shellcheck disable=SC2317 # at_end calls it
+back_online() {
+	echo 1 > "$online"
+}
+at_end back_online
+
+mark_on_last() {
+	taskset -c "$last" "$marker"
+}
+
+# lists TEXT: the line of the namespace says so
+lists() {
+	check "list" perf ctl -l "$ns"
+	says "it says '$1'" "^$ns  *$1  "
+}
+
+# Execs are on the CPU that they are meant to be on, so each counts.
+test_back() {
+	check "create" perf record -P "$ns" -e "$exec_event" -a -m 64
+	mark_on_last
+	echo 0 > "$online"
+	lists "on, partly offline"
+	check "read" perf record -e "persistent/$ns/" -o "$data"
+	same "execs, those on the offline CPU among them" 1 "$(marks "$data")"
+	check "count" perf stat -x, -A -e "persistent/$ns/"
+	says "the offline CPU by its number" "^CPU$last,[1-9][0-9]*,,$exec_event,"
+	echo 1 > "$online"
+	lists "on"
+	mark_on_last
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+	same "execs" 2 "$(marks "$data")"
+}
+
+# -a is for CPUs that come later as well.
+test_new() {
+	echo 0 > "$online"
+	check "create" perf record -P "$ns" -e "$exec_event" \
+	      -e cpu-clock/freq=100,name=clock/ -a -m 64
+	check "list" perf ctl -l "$ns"
+	before="$(column BUFFER)"
+	echo 1 > "$online"
+	for _ in $(seq 300); do
+		perf ctl -l "$ns" > "$tmp/out"
+		[ "$(column BUFFER)" = "$before" ] || break
+		sleep 0.1
+	done
+	same "CPUs" "$(cat /sys/devices/system/cpu/online)" "$(column CPUS)"
+	mark_on_last
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+	same "execs" 1 "$(marks "$data")"
+}
+
+test_back
+test_new
+exit "$failed"

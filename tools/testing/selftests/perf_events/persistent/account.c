@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a user is charged for the buffers of namespaces, who has no process that
+ * could be, and how many members there may be.
+ */
+#include "persistent.h"
+
+#include <sys/resource.h>
+
+#define MLOCK_KB	"/proc/sys/kernel/perf_event_mlock_kb"
+#define MAX_PERSISTENT	"/proc/sys/kernel/perf_event_max_persistent"
+
+/* Nobody else runs as this one; what he is charged is this test's. */
+#define USER		54321
+
+/* What a user may lock, in pages, and what a buffer takes of it. */
+#define LIMIT		100
+#define BUFFER		(32 + 1)
+
+FIXTURE(account)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	char	mlock_kb[16], paranoid[16], max[16];
+};
+
+FIXTURE_SETUP(account)
+{
+	const char *missing;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_LT(0, read_file(MLOCK_KB, self->mlock_kb, sizeof(self->mlock_kb)));
+	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
+	ASSERT_LT(0, read_file(MAX_PERSISTENT, self->max, sizeof(self->max)));
+
+	/* All that is mapped counts as locked memory. */
+	ASSERT_EQ(0, write_file(MLOCK_KB, "0"));
+	ASSERT_EQ(0, set_paranoid(1));
+}
+
+FIXTURE_TEARDOWN_PARENT(account)
+{
+	if (!self->max[0])
+		return;
+	write_file(MLOCK_KB, self->mlock_kb);
+	write_file(PARANOID, self->paranoid);
+	write_file(MAX_PERSISTENT, self->max);
+	persist_sweep();
+}
+
+/* A user who may create, but not lock as much as he likes. */
+static void become_user(int pages)
+{
+	struct rlimit limit = { pages * page_size(), pages * page_size() };
+
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+	if (become(USER, cap_bit(CAP_PERFMON)))
+		_exit(99);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+/* Of a process, in pages. */
+static long vm_pin(pid_t pid)
+{
+	char path[64], text[4096], *pin;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (read_file(path, text, sizeof(text)) < 0)
+		return -1;
+	pin = strstr(text, "VmPin:");
+	return pin ? atol(pin + strlen("VmPin:")) * 1024 / page_size() : -1;
+}
+
+static int create(struct member *m, int cpu, const char *ns, int nr, __u64 *id)
+{
+	struct perf_event_attr attr = say_attr();
+	char name[NAME_ROOM];
+
+	snprintf(name, sizeof(name), "%s-%d", ns, nr);
+	return ns_create(m, &attr, cpu, BUFFER - 1, name, id);
+}
+
+/* Creates and forgets until it is refused; how often that went well. */
+static int fill(int cpu, const char *ns, int *err)
+{
+	struct member m;
+	__u64 id;
+	int nr;
+
+	for (nr = 0; nr < LIMIT; nr++) {
+		*err = create(&m, cpu, ns, nr, &id);
+		if (*err)
+			break;
+		member_close(&m);
+	}
+	return nr;
+}
+
+static void delete_all(const char *ns)
+{
+	char name[NAME_ROOM];
+	int nr;
+
+	for (nr = 0; nr < LIMIT; nr++) {
+		snprintf(name, sizeof(name), "%s-%d", ns, nr);
+		if (ns_lookup(name))
+			ns_kill(ns_lookup(name));
+	}
+}
+
+/*
+ * In a child who becomes a user. The harness' own assertions are for the parent
+ * to know of: a child that finds something wrong says which line it was.
+ */
+#define CHILD(...) do {						\
+	pid_t _pid = fork_child();					\
+									\
+	ASSERT_LE(0, _pid);						\
+	if (!_pid) {							\
+		__VA_ARGS__;						\
+		fflush(NULL);						\
+		_exit(0);						\
+	}								\
+	ASSERT_EQ(0, child_status(_pid));				\
+} while (0)
+
+#define MUST(_cond) do {						\
+	if (!(_cond)) {							\
+		ksft_print_msg("line %d: %s\n", __LINE__, #_cond);	\
+		fflush(NULL);						\
+		_exit(1);						\
+	}								\
+} while (0)
+
+/* The charge moves from the process to the user, and comes back at deletion. H7 */
+TEST_F(account, moves_to_the_user)
+{
+	CHILD({
+		struct perf_event_attr attr = say_attr();
+		struct member m;
+		__u64 id;
+
+		become_user(LIMIT);
+		MUST(vm_pin(getpid()) == 0);
+		MUST(!member_open(&m, &attr, self->cpu, BUFFER - 1));
+		MUST(vm_pin(getpid()) == BUFFER);
+		MUST(!persist_new(m.fd, &id));
+		MUST(vm_pin(getpid()) == BUFFER);
+		MUST(!set_name_str(m.fd, self->ns));
+		MUST(vm_pin(getpid()) == 0);
+		member_unmap(&m);
+		MUST(vm_pin(getpid()) == 0);
+		MUST(!ns_kill(id));
+		MUST(vm_pin(getpid()) == 0);
+	});
+}
+
+/* Who creates and exits in a loop is stopped, told why, and can go on later. H7, H20 */
+TEST_F(account, create_and_exit)
+{
+	int round;
+
+	for (round = 0; round < 3; round++) {
+		CHILD({
+			int err;
+
+			become_user(LIMIT);
+			MUST(fill(self->cpu, self->ns, &err) == LIMIT / BUFFER);
+			MUST(err == -ENOMEM);
+		});
+
+		/* Another process of the user's: all of it is in use. */
+		CHILD({
+			struct perf_event_attr attr = say_attr();
+			struct member m;
+			__u64 id;
+
+			become_user(LIMIT);
+			MUST(!member_open(&m, &attr, self->cpu, BUFFER - 1));
+			MUST(vm_pin(getpid()) == BUFFER);
+			MUST(persist_new(m.fd, &id) == 0);
+			MUST(set_name(m.fd, "%s-more", self->ns) == -ENOMEM);
+
+			/* The process is charged as before, and can try again. */
+			MUST(vm_pin(getpid()) == BUFFER);
+			delete_all(self->ns);
+			MUST(!set_name(m.fd, "%s-more", self->ns));
+			MUST(vm_pin(getpid()) == 0);
+			MUST(!ns_kill(id));
+		});
+	}
+}
+
+/* Refused or not, it is the same for the one who joins what is published. */
+TEST_F(account, join)
+{
+	CHILD({
+		struct perf_event_attr attr = say_attr();
+		struct member m[3];
+		__u64 id;
+
+		become_user(2 * BUFFER);
+		MUST(!create(&m[0], self->cpu, self->ns, 0, &id));
+		MUST(!member_open(&m[1], &attr, self->cpu, BUFFER - 1));
+		MUST(!persist_join(m[1].fd, id));
+		MUST(vm_pin(getpid()) == 0);
+		MUST(!member_open(&m[2], &attr, self->cpu, BUFFER - 1));
+		MUST(persist_join(m[2].fd, id) == -ENOMEM);
+		MUST(vm_pin(getpid()) == BUFFER);
+		MUST(ns_count(id) == 2);
+		member_close(&m[2]);
+		MUST(vm_pin(getpid()) == 0);
+
+		/* Two members that write to one buffer are charged for it once. */
+		MUST(!ns_kill(id));
+		member_close(&m[0]);
+		member_close(&m[1]);
+		MUST(!create(&m[0], self->cpu, self->ns, 0, &id));
+		m[1].fd = event_open(&attr, -1, self->cpu, -1, 0);
+		MUST(m[1].fd >= 0);
+		MUST(!event_ioctl(m[1].fd, PERF_EVENT_IOC_SET_OUTPUT, m[0].fd));
+		m[1].map = ring_map(m[1].fd, BUFFER - 1, PROT_READ);
+		MUST(m[1].map != MAP_FAILED);
+		MUST(!persist_join(m[1].fd, id));
+		MUST(!create(&m[2], self->cpu, self->ns, 1, &id));
+	});
+}
+
+/* What perf_event_mlock_kb covers is no question of how much else is locked. */
+TEST_F(account, nothing_to_charge)
+{
+	struct member m;
+	char kb[32];
+	__u64 id;
+
+	CHILD({
+		become_user(BUFFER);
+		MUST(!create(&m, self->cpu, self->ns, 0, &id));
+	});
+	snprintf(kb, sizeof(kb), "%ld", BUFFER * page_size() / 1024);
+	ASSERT_EQ(0, write_file(MLOCK_KB, kb));
+	CHILD({
+		become_user(0);
+		MUST(!create(&m, self->cpu, self->ns, 1, &id));
+	});
+}
+
+/* The memory is not free before the last mapping is gone, and nor is the charge. */
+TEST_F(account, until_unmapped)
+{
+	CHILD({
+		struct member m[2];
+		__u64 id;
+		void *map;
+		int fd;
+
+		become_user(BUFFER);
+		MUST(!create(&m[0], self->cpu, self->ns, 0, &id));
+		fd = member_reopen(id, 0, self->cpu, 0);
+		MUST(fd >= 0);
+		map = ring_map(fd, BUFFER - 1, PROT_READ);
+		MUST(map != MAP_FAILED);
+		MUST(vm_pin(getpid()) == 0);
+		member_close(&m[0]);
+		MUST(!ns_kill(id));
+		MUST(create(&m[1], self->cpu, self->ns, 1, &id) == -ENOMEM);
+		munmap(map, ring_len(BUFFER - 1));
+		MUST(!create(&m[1], self->cpu, self->ns, 1, &id));
+	});
+}
+
+/* A claimed event's buffer is the user's until it is unmapped. */
+TEST_F(account, claim)
+{
+	CHILD({
+		struct member m[2];
+		__u64 id;
+
+		become_user(BUFFER);
+		MUST(!create(&m[0], self->cpu, self->ns, 0, &id));
+		MUST(!persist_claim(m[0].fd));
+		MUST(vm_pin(getpid()) == 0);
+		MUST(create(&m[1], self->cpu, self->ns, 1, &id) == -ENOMEM);
+
+		/* It is not charged again when it comes back. */
+		MUST(!set_name(m[0].fd, "%s-back", self->ns));
+		MUST(!persist_new(m[0].fd, &id));
+		MUST(!persist_claim(m[0].fd));
+		member_close(&m[0]);
+		MUST(!create(&m[1], self->cpu, self->ns, 1, &id));
+	});
+}
+
+/* A reader pays nothing, whoever paid is dead. */
+TEST_F(account, readers)
+{
+	struct member m;
+	__u64 id;
+	void *map[2];
+	int fd, i;
+
+	CHILD({
+		__u64 id;
+
+		become_user(LIMIT);
+		MUST(!create(&m, self->cpu, self->ns, 0, &id));
+	});
+	{
+		char name[NAME_ROOM];
+
+		snprintf(name, sizeof(name), "%s-0", self->ns);
+		id = ns_lookup(name);
+	}
+	ASSERT_NE(0, id);
+	fd = member_reopen(id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < 2; i++) {
+		map[i] = ring_map(fd, BUFFER - 1, PROT_READ);
+		ASSERT_NE(MAP_FAILED, map[i]);
+	}
+	EXPECT_EQ(0, vm_pin(getpid()));
+	EXPECT_EQ(0, ns_kill(id));
+	for (i = 0; i < 2; i++)
+		munmap(map[i], ring_len(BUFFER - 1));
+	EXPECT_EQ(0, vm_pin(getpid()));
+
+	/* All that the dead one was charged is free. */
+	CHILD({
+		int err;
+
+		become_user(LIMIT);
+		MUST(fill(self->cpu, self->ns, &err) == LIMIT / BUFFER);
+	});
+}
+
+/* An ordinary event: A maps, B maps, A unmaps, B unmaps. A paid, A is refunded. H5 */
+TEST_F(account, last_to_unmap)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	pid_t pid;
+	void *map;
+
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, BUFFER - 1));
+	ASSERT_EQ(BUFFER, vm_pin(getpid()));
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		map = ring_map(m.fd, BUFFER - 1, PROT_READ);
+		MUST(map != MAP_FAILED);
+		MUST(vm_pin(getpid()) == 0);
+		raise(SIGSTOP);
+		munmap(map, ring_len(BUFFER - 1));
+		MUST(vm_pin(getpid()) == 0);
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, NULL, WUNTRACED));
+	member_unmap(&m);
+	EXPECT_EQ(BUFFER, vm_pin(getpid()));
+	kill(pid, SIGCONT);
+	EXPECT_EQ(0, child_status(pid));
+	EXPECT_EQ(0, vm_pin(getpid()));
+}
+
+/* However often a reader maps what exists already, nothing is charged for it. H6 */
+TEST_F(account, remap)
+{
+	char kb[32];
+
+	/* For one buffer and a little more. */
+	snprintf(kb, sizeof(kb), "%ld", (BUFFER + 1) * page_size() / 1024);
+	ASSERT_EQ(0, write_file(MLOCK_KB, kb));
+	CHILD({
+		struct member m;
+		int i, fd, err, nr;
+		__u64 id;
+
+		become_user(0);
+		nr = fill(self->cpu, self->ns, &err);
+		delete_all(self->ns);
+		MUST(nr > 0);
+		MUST(!create(&m, self->cpu, self->ns, 0, &id));
+		member_close(&m);
+		fd = member_reopen(id, 0, self->cpu, 0);
+		MUST(fd >= 0);
+		for (i = 0; i < 200; i++)
+			MUST(!ring_map_err(fd, BUFFER - 1, PROT_READ));
+		close(fd);
+		MUST(!ns_kill(id));
+		MUST(fill(self->cpu, self->ns, &err) == nr);
+	});
+}
+
+/* CAP_IPC_LOCK, or perf_event_paranoid -1: as for perf's ordinary buffers. */
+TEST_F(account, no_limit)
+{
+	struct rlimit limit = { 0, 0 };
+	struct member m;
+	__u64 id;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &limit));
+	ASSERT_EQ(0, create(&m, self->cpu, self->ns, 0, &id));
+	EXPECT_EQ(0, vm_pin(getpid()));
+	ASSERT_EQ(0, set_paranoid(-1));
+	CHILD({
+		become_user(0);
+		MUST(create(&m, self->cpu, self->ns, 1, &id) == 0);
+	});
+	ASSERT_EQ(0, set_paranoid(1));
+	CHILD({
+		become_user(0);
+		MUST(create(&m, self->cpu, self->ns, 2, &id) == -EPERM);
+	});
+}
+
+/* What perf_event_mlock_kb leaves to each user comes back, too: the same fits again. */
+TEST_F(account, mlock_kb)
+{
+	char kb[32];
+	int round, first = 0;
+
+	snprintf(kb, sizeof(kb), "%ld", 4 * BUFFER * page_size() / 1024);
+	ASSERT_EQ(0, write_file(MLOCK_KB, kb));
+	for (round = 0; round < 3; round++) {
+		int pipe_fd[2], nr = 0;
+
+		ASSERT_EQ(0, pipe(pipe_fd));
+		CHILD({
+			int err;
+
+			become_user(0);
+			nr = fill(self->cpu, self->ns, &err);
+			MUST(err == -EPERM || err == -ENOMEM);
+			delete_all(self->ns);
+			MUST(write(pipe_fd[1], &nr, sizeof(nr)) == sizeof(nr));
+		});
+		ASSERT_EQ((ssize_t)sizeof(nr), read(pipe_fd[0], &nr, sizeof(nr)));
+		EXPECT_LE(4, nr);
+		if (!round)
+			first = nr;
+		EXPECT_EQ(first, nr);
+		close(pipe_fd[0]);
+		close(pipe_fd[1]);
+	}
+}
+
+static int max_members(int nr)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", nr);
+	return write_file(MAX_PERSISTENT, text);
+}
+
+/* As many members as the sysctl says, whoever makes them, and not one more. H20 */
+TEST_F(account, max_members)
+{
+	struct perf_event_attr attr = fault_attr(0);
+	struct member m[5];
+	__u64 id, id2;
+	int i;
+
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, member_open(&m[i], &attr, self->cpu, 0));
+
+	/* Others may have namespaces: none may be made now, and nothing was. */
+	ASSERT_EQ(0, max_members(0));
+	ASSERT_EQ(0, persist_new(m[0].fd, &id));
+	ASSERT_EQ(0, persist_join(m[1].fd, id));
+	ASSERT_EQ(-ENOSPC, set_name_str(m[0].fd, self->ns));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+
+	for (i = 1; i < 1000; i++) {
+		int err;
+
+		ASSERT_EQ(0, max_members(i));
+		err = set_name_str(m[0].fd, self->ns);
+		if (!err)
+			break;
+		ASSERT_EQ(-ENOSPC, err);
+	}
+	EXPECT_EQ(2, ns_count(id));
+	EXPECT_EQ(-ENOSPC, persist_join(m[2].fd, id));
+	EXPECT_EQ(2, ns_count(id));
+	ASSERT_EQ(0, max_members(i + 1));
+	EXPECT_EQ(0, persist_join(m[2].fd, id));
+	ASSERT_EQ(0, set_name(m[3].fd, "%s-2", self->ns));
+	EXPECT_EQ(-ENOSPC, persist_new(m[3].fd, &id2));
+
+	/* It is still as it was, and can be tried again when there is room. */
+	EXPECT_EQ(0, persist_claim(m[2].fd));
+	EXPECT_EQ(0, persist_new(m[3].fd, &id2));
+	EXPECT_EQ(0, ns_kill(id));
+	EXPECT_EQ(0, persist_join(m[4].fd, id2));
+	EXPECT_EQ(0, persist_join(m[2].fd, id2));
+	EXPECT_EQ(3, ns_count(id2));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A 32-bit program on a 64-bit kernel: the number of SET_NAME has the size of a
+ * pointer in it, and pointers are what compat_ioctl is for. H17
+ */
+#include <assert.h>
+
+#include <sys/utsname.h>
+
+#include "persistent.h"
+
+static_assert(sizeof(char *) == 4, "this is about 32 bits");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_NAME) == 4, "SET_NAME");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_PERSIST) == 8, "SET_PERSIST");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_PERSIST) == 240, "GET_PERSIST");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_PERSIST_FLAGS) == 8, "PERSIST_FLAGS");
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER0, "size");
+static_assert(offsetof(struct perf_event_persist, ns_id) == 8, "ns_id");
+static_assert(offsetof(struct perf_event_persist, attr) == 232, "attr");
+
+FIXTURE(compat)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	__u64	id, event;
+	struct member m;
+};
+
+/* Published in the two steps that have a pointer each. */
+FIXTURE_SETUP(compat)
+{
+	struct perf_event_attr attr = say_attr();
+	struct utsname uts;
+	const char *missing;
+	char name[NAME_ROOM];
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, uname(&uts));
+	if (!strstr(uts.machine, "64"))
+		SKIP(return, "the kernel has 32 bits itself: %s", uts.machine);
+
+	ASSERT_EQ(0, member_open(&self->m, &attr, self->cpu, PAGES));
+	self->event = event_id(self->m.fd);
+	ASSERT_EQ(0, persist_set_flags(self->m.fd, PERF_PERSIST_ALL_CPUS));
+	ASSERT_EQ(0, persist_new(self->m.fd, &self->id));
+	ASSERT_NE(PERF_PERSIST_NEW, self->id);
+	snprintf(name, sizeof(name), "%s/first", self->ns);
+	ASSERT_EQ(0, set_name_str(self->m.fd, name));
+	ASSERT_EQ(self->id, ns_lookup(self->ns));
+}
+
+FIXTURE_TEARDOWN_PARENT(compat)
+{
+	persist_sweep();
+}
+
+/* GET_PERSIST into memory at @p, whichever descriptor it is. */
+static int get_at(int fd, struct perf_event_persist *p, struct perf_event_attr *attr)
+{
+	memset(p, 0, sizeof(*p));
+	memset(attr, 0, sizeof(*attr));
+	p->size = sizeof(*p);
+	p->attr = (unsigned long)attr;
+	p->attr_size = sizeof(*attr);
+	return event_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)p);
+}
+
+/* Each field is where it is expected, on an event and on a namespace. */
+TEST_F(compat, get_persist)
+{
+	struct perf_event_attr attr = say_attr(), back;
+	struct perf_event_persist p;
+	int fd[2], i;
+
+	fd[0] = self->m.fd;
+	fd[1] = ns_open(self->id, 0);
+	ASSERT_LE(0, fd[1]);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, get_at(fd[i], &p, &back));
+		EXPECT_EQ(sizeof(p), p.size);
+		EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_ALL_CPUS, p.flags);
+		EXPECT_EQ(self->id, p.ns_id);
+		EXPECT_EQ(self->event, p.event_id);
+		EXPECT_EQ(self->event, p.output_id);
+		EXPECT_EQ(PAGES * page_size(), p.buffer_size);
+		EXPECT_EQ(self->cpu, p.cpu);
+		EXPECT_EQ(geteuid(), p.owner_uid);
+		EXPECT_STREQ(self->ns, p.name);
+		EXPECT_STREQ("first", p.label);
+		EXPECT_EQ(attr.size, p.attr_size);
+		EXPECT_EQ((unsigned long)&back, p.attr);
+		EXPECT_EQ(attr.type, back.type);
+		EXPECT_EQ(attr.size, back.size);
+		EXPECT_EQ(attr.config, back.config);
+		EXPECT_TRUE(!!back.comm);
+		EXPECT_TRUE(!!back.write_backward);
+	}
+	p.event_id = self->event;
+	EXPECT_EQ(-ENOENT, next_member(fd[1], &p));
+}
+
+/* The ioctls that take the address of an id or of flags, or NULL, on an event. */
+TEST_F(compat, event_ioctls)
+{
+	struct perf_event_persist p;
+	char name[NAME_ROOM];
+	__u64 id, id2;
+	int fd, fd2;
+
+	fd = counter_open(self->cpu);
+	fd2 = counter_open(self->cpu);
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, fd2);
+
+	/* Remembered first, and published by what follows. */
+	snprintf(name, sizeof(name), "%s-2", self->ns);
+	EXPECT_EQ(0, set_name(fd, "%s/one", name));
+	EXPECT_EQ(-EINVAL, persist_set_flags(fd, ~0ULL));
+	EXPECT_EQ(0, persist_set_flags(fd, PERF_PERSIST_ALL_CPUS));
+	EXPECT_EQ(0, persist_set_flags(fd, 0));
+	EXPECT_EQ(0, persist_new(fd, &id));
+	EXPECT_EQ(id, ns_lookup(name));
+	EXPECT_NE(self->id, id);
+	EXPECT_EQ(-EBUSY, persist_set_flags(fd, PERF_PERSIST_ALL_CPUS));
+	EXPECT_EQ(-EEXIST, set_name_str(fd2, name) ? : persist_new(fd2, &id2));
+	EXPECT_EQ(0, persist_join(fd2, id));
+	EXPECT_EQ(2, ns_count(id));
+	EXPECT_EQ(0, set_name(fd2, "/two"));
+	ASSERT_EQ(0, get_persist(fd2, &p));
+	EXPECT_STREQ("two", p.label);
+	EXPECT_EQ(id, p.ns_id);
+
+	EXPECT_EQ(0, persist_claim(fd));
+	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(1, ns_count(id));
+	EXPECT_EQ(0, persist_claim(fd2));
+	EXPECT_EQ(0, ns_lookup(name));
+	EXPECT_EQ(-ENOENT, persist_join(fd2, id));
+}
+
+/* The verbs for a namespace. */
+TEST_F(compat, namespace_ioctls)
+{
+	struct perf_event_persist p = {};
+	__u64 id = PERF_PERSIST_NEW;
+	int reader, writer;
+
+	reader = ns_open(PERF_PERSIST_NEW, 0);
+	ASSERT_LE(0, reader);
+	EXPECT_EQ(-ENOENT, set_name(reader, "%s-none", self->ns));
+	EXPECT_EQ(0, set_name_str(reader, self->ns));
+	EXPECT_EQ(-EBUSY, set_name_str(reader, self->ns));
+	EXPECT_EQ(0, next_member(reader, &p));
+	EXPECT_EQ(-EACCES, event_ioctl(reader, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(-EACCES, ns_delete(reader));
+
+	writer = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, writer);
+	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_DISABLE, 0));
+	say("disabled");
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
+	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0));
+	say("enabled");
+	EXPECT_EQ(0, heard(self->m.fd, self->m.map, "disabled"));
+	EXPECT_EQ(1, heard(self->m.fd, self->m.map, "enabled"));
+
+	EXPECT_EQ(-EINVAL, set_persist(writer, &id));
+	EXPECT_EQ(-ENOTTY, persist_set_flags(writer, 0));
+	EXPECT_EQ(-ENOTTY, event_ioctl(writer, PERF_EVENT_IOC_RESET, 0));
+	EXPECT_EQ(0, ns_delete(writer));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+	EXPECT_EQ(-ENODEV, ns_delete(writer));
+}
+
+/* A reopened event: what a reader and a writer may do with it, with the old ioctls too. */
+TEST_F(compat, reopened)
+{
+	struct perf_event_persist p;
+	int reader, writer;
+	void *map;
+
+	reader = member_reopen(self->id, self->event, -1, 0);
+	writer = member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, reader);
+	ASSERT_LE(0, writer);
+	EXPECT_EQ(self->event, event_id(reader));
+	EXPECT_EQ(-EACCES, set_name(reader, "/reader"));
+	EXPECT_EQ(-EACCES, persist_claim(reader));
+	EXPECT_EQ(-EACCES, event_ioctl(reader, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(0, set_name(writer, "/writer"));
+	ASSERT_EQ(0, get_persist(reader, &p));
+	EXPECT_STREQ("writer", p.label);
+	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0));
+
+	map = ring_map(reader, PAGES, PROT_READ);
+	ASSERT_TRUE(map != MAP_FAILED);
+	say("mapped");
+	EXPECT_EQ(1, heard(reader, map, "mapped"));
+	EXPECT_EQ(0, persist_claim(writer));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+}
+
+/*
+ * An address with the highest bit set, which must not be taken for a number with a
+ * sign, nor an address from which the upper half was not cleared.
+ */
+TEST_F(compat, high_addresses)
+{
+	struct perf_event_persist *p;
+	struct perf_event_attr *attr;
+	const size_t len = 4 * page_size();
+	char *mem, *name;
+	__u64 *id;
+	int fd;
+
+	mem = mmap((void *)0xc0000000UL, len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (mem == MAP_FAILED)
+		SKIP(return, "no memory at 3 GB: %s", strerror(errno));
+	id = (void *)mem;
+	p = (void *)(mem + page_size());
+	attr = (void *)(mem + 2 * page_size());
+	name = mem + 3 * page_size();
+
+	fd = counter_open(self->cpu);
+	ASSERT_LE(0, fd);
+	sprintf(name, "%s-high/label", self->ns);
+	*id = 0;
+	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, (unsigned long)id));
+	EXPECT_EQ(0, set_name_str(fd, name));
+	EXPECT_EQ(0, persist_new(fd, id));
+	EXPECT_EQ(0, get_at(fd, p, attr));
+	EXPECT_STREQ("label", p->label);
+	EXPECT_EQ(*id, p->ns_id);
+	EXPECT_EQ(PERF_COUNT_SW_PAGE_FAULTS, attr->config);
+
+	fd = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	*strchr(name, '/') = '\0';
+	EXPECT_EQ(0, set_name_str(fd, name));
+	EXPECT_EQ(0, get_at(fd, p, attr));
+	EXPECT_STREQ("label", p->label);
+	EXPECT_EQ(PERF_COUNT_SW_PAGE_FAULTS, attr->config);
+	EXPECT_EQ(0, ns_delete(fd));
+	EXPECT_EQ(0, ns_lookup(name));
+}
+
+/* What is no address. */
+TEST_F(compat, bad_addresses)
+{
+	char *bad = (char *)0xfffff000UL;
+	int fd, ns;
+
+	fd = counter_open(self->cpu);
+	ns = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, ns);
+	EXPECT_EQ(-EFAULT, set_name_str(fd, bad));
+	EXPECT_EQ(-EFAULT, set_name_str(fd, NULL));
+	EXPECT_EQ(-EFAULT, set_persist(fd, (__u64 *)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, 0));
+	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, set_name_str(ns, bad));
+	EXPECT_EQ(0, set_name_str(ns, self->ns));
+	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)bad));
+	EXPECT_EQ(self->id, ns_lookup(self->ns));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Persistent perf events without perf: which programs ran on this machine?
+ *
+ *	example create NAME	record it from now on, and exit
+ *	example read NAME	print what the buffers hold, CPU by CPU, newest first
+ *	example delete NAME
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <linux/perf_event.h>
+
+#define DATA_SIZE	(64 * 1024)
+
+static int event_open(struct perf_event_attr *attr, int cpu)
+{
+	attr->size = sizeof(*attr);
+	return syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void *map_pages(int fd, size_t len)
+{
+	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED)
+		err(1, "mmap");
+	return map;
+}
+
+static void create(const char *name)
+{
+	/* Counts nothing, but is told whenever a task gets a name, so at each exec. */
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_SOFTWARE,
+		.config		= PERF_COUNT_SW_DUMMY,
+		.comm		= 1,
+		.comm_exec	= 1,
+		.sample_type	= PERF_SAMPLE_TIME,
+		.sample_id_all	= 1,
+		.write_backward	= 1,	/* with PROT_READ: overwrite what is oldest */
+	};
+	int cpu, fd = -1, last = sysconf(_SC_NPROCESSORS_CONF);
+	__u64 flags = PERF_PERSIST_ALL_CPUS;
+	__u64 id = PERF_PERSIST_NEW;
+
+	for (cpu = 0; cpu < last; cpu++) {
+		int event = event_open(&attr, cpu);
+
+		if (event < 0 && errno == ENODEV)
+			continue;	/* offline; will be covered when it is not */
+		if (event < 0)
+			err(1, "perf_event_open on CPU %d", cpu);
+		fd = event;
+		map_pages(fd, sysconf(_SC_PAGESIZE) + DATA_SIZE);
+		/* The first one makes the namespace, and the others get its id. */
+		if ((id == PERF_PERSIST_NEW && ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, &flags)) ||
+		    ioctl(fd, PERF_EVENT_IOC_SET_NAME, "/exec") ||
+		    ioctl(fd, PERF_EVENT_IOC_SET_PERSIST, &id))
+			err(1, "CPU %d", cpu);
+	}
+	/* Up to here it would go with this process. From here on it stays. */
+	if (ioctl(fd, PERF_EVENT_IOC_SET_NAME, name))
+		err(1, "%s", name);
+}
+
+static int open_namespace(const char *name, __u64 how)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_PERSISTENT,
+		.config		= ~0ULL,
+		.config2	= how,
+	};
+	int fd = event_open(&attr, -1);
+
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_NAME, name))
+		err(1, "%s", name);
+	return fd;
+}
+
+static void print_records(const struct perf_event_persist *member, const char *copy, size_t size,
+			  int64_t pos, int64_t end)
+{
+	char record[65536];
+
+	/* Written backward, so that what comes later in the buffer is older. */
+	while (pos + (int64_t)sizeof(struct perf_event_header) <= end) {
+		struct perf_event_header *header = (void *)record;
+		size_t i;
+
+		for (i = 0; i < sizeof(*header); i++)
+			record[i] = copy[(pos + i) % size];
+		if (header->size < sizeof(*header) || pos + header->size > end)
+			break;
+		for (; i < header->size; i++)
+			record[i] = copy[(pos + i) % size];
+		if (header->type == PERF_RECORD_COMM)
+			printf("CPU %d pid %d: %s\n", member->cpu,
+			       *(int *)(record + sizeof(*header)),
+			       record + sizeof(*header) + 2 * sizeof(int));
+		pos += header->size;
+	}
+}
+
+static void read_member(const struct perf_event_persist *member)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_PERSISTENT,
+		.config		= member->ns_id,
+		.config1	= member->event_id,
+	};
+	struct perf_event_persist now = { .size = sizeof(now) };
+	size_t page = sysconf(_SC_PAGESIZE), size;
+	struct perf_event_mmap_page *control;
+	int64_t head, end;
+	char *copy;
+	int fd;
+
+	fd = event_open(&attr, -1);
+	if (fd < 0)
+		err(1, "event %llu", (unsigned long long)member->event_id);
+	control = map_pages(fd, page + member->buffer_size);
+	size = control->data_size;
+	copy = malloc(size);
+	if (!copy)
+		err(1, "malloc");
+
+	/* Copy, and then ask what may have been overwritten meanwhile. */
+	head = (long)__atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+	memcpy(copy, (char *)control + control->data_offset, size);
+	if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &now))
+		err(1, "event %llu", (unsigned long long)member->event_id);
+	end = (long)now.head + size;
+	if (end > 0)
+		end = 0;	/* it has not come round yet: that is where it began */
+	print_records(member, copy, size, head, end);
+
+	free(copy);
+	munmap(control, page + member->buffer_size);
+	close(fd);
+}
+
+static void read_namespace(const char *name)
+{
+	struct perf_event_persist member = { .event_id = 0 };
+	int fd = open_namespace(name, 0);
+
+	for (;;) {
+		/* In: the last one seen. Out: the one that follows it. */
+		member = (struct perf_event_persist) {
+			.size		= sizeof(member),
+			.event_id	= member.event_id,
+		};
+		if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &member))
+			break;
+		if (member.output_id == member.event_id)
+			read_member(&member);
+	}
+	if (errno != ENOENT)
+		err(1, "%s", name);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "create"))
+		create(argv[2]);
+	else if (argc == 3 && !strcmp(argv[1], "read"))
+		read_namespace(argv[2]);
+	else if (argc == 3 && !strcmp(argv[1], "delete"))
+		return !!ioctl(open_namespace(argv[2], PERF_PERSIST_OPEN_WRITE),
+			       PERF_EVENT_IOC_SET_PERSIST, NULL);
+	else
+		errx(2, "usage: example create|read|delete NAME");
+	return 0;
+}

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whatever fails on the way, at each place in turn: the call says so, or works
+ * as if nothing had happened. What is left is a whole namespace or none, and
+ * the same call works when it is made again. H4, H15
+ *
+ * Memory that is lost shows when kmemleak looks for it afterwards.
+ */
+#include "balance.h"
+#include "fail_nth.h"
+
+/* More places than any act has */
+#define MAX_NTH	500
+
+/* What an act works on */
+struct scene {
+	char		ns[NS_ROOM];
+	int		cpu;
+	struct member	m, m2;
+	__u64		id;
+	int		fd;
+	void		*map;
+	__u64		found;
+};
+
+/*
+ * An act: @prepare makes what it needs, @run does it while something fails, and
+ * @nothing and @whole see to it that it left what its answer says.
+ */
+struct act {
+	int	(*prepare)(struct scene *s);
+	int	(*run)(struct scene *s);
+	bool	(*nothing)(struct scene *s);
+	bool	(*whole)(struct scene *s);
+	bool	never_fails;	/* nothing that it needs can fail */
+};
+
+/* Steps that several acts prepare with */
+
+static int one_event(struct scene *s)
+{
+	struct perf_event_attr attr = say_attr();
+
+	return member_open(&s->m, &attr, s->cpu, 0);
+}
+
+static int one_buffer(struct scene *s)
+{
+	struct perf_event_attr attr = say_attr();
+
+	return member_open(&s->m, &attr, s->cpu, PAGES);
+}
+
+static int one_named(struct scene *s)
+{
+	int err = one_buffer(s);
+
+	return err ? err : set_name(s->m.fd, "%s/label", s->ns);
+}
+
+static int two_buffers(struct scene *s)
+{
+	struct perf_event_attr attr = say_attr();
+	int err = one_buffer(s);
+
+	return err ? err : member_open(&s->m2, &attr, s->cpu, PAGES);
+}
+
+static int two_joined(struct scene *s)
+{
+	int err = two_buffers(s);
+
+	if (!err)
+		err = persist_new(s->m.fd, &s->id);
+	return err ? err : persist_join(s->m2.fd, s->id);
+}
+
+static int published(struct scene *s)
+{
+	int err = two_joined(s);
+
+	return err ? err : set_name_str(s->m.fd, s->ns);
+}
+
+static int published_and_one(struct scene *s)
+{
+	int err = two_buffers(s);
+
+	if (!err)
+		err = persist_new(s->m.fd, &s->id);
+	return err ? err : set_name_str(s->m.fd, s->ns);
+}
+
+static int unbound(struct scene *s)
+{
+	int err = published(s);
+
+	if (err)
+		return err;
+	s->fd = ns_open(~0ULL, 0);
+	return s->fd < 0 ? s->fd : 0;
+}
+
+static int opened_ns(struct scene *s)
+{
+	int err = published(s);
+
+	if (err)
+		return err;
+	s->fd = ns_open(s->id, PERF_PERSIST_OPEN_WRITE);
+	return s->fd < 0 ? s->fd : 0;
+}
+
+static int opened_member(struct scene *s)
+{
+	int err = published(s);
+
+	if (err)
+		return err;
+	s->fd = member_reopen(s->id, 0, s->cpu, 0);
+	return s->fd < 0 ? s->fd : 0;
+}
+
+/* What is seen afterwards */
+
+static bool no_ns(struct scene *s)
+{
+	if (ns_lookup(s->ns))
+		return false;
+	return !s->id || s->id == PERF_PERSIST_NEW || ns_open(s->id, 0) == -ENOENT;
+}
+
+static bool has_members(struct scene *s, int n)
+{
+	__u64 id = ns_lookup(s->ns);
+
+	return id && ns_count(id) == n;
+}
+
+static bool one_member(struct scene *s)
+{
+	return has_members(s, 1);
+}
+
+static bool two_members(struct scene *s)
+{
+	return has_members(s, 2);
+}
+
+static bool anything(struct scene *s)
+{
+	return true;
+}
+
+/* An event that is in no namespace, and works */
+static bool in_none(struct scene *s)
+{
+	struct perf_event_persist p;
+
+	return no_ns(s) && get_persist(s->m.fd, &p) == -ENOENT;
+}
+
+static bool in_none_yet(struct scene *s)
+{
+	struct perf_event_persist p;
+
+	return one_member(s) && get_persist(s->m2.fd, &p) == -ENOENT;
+}
+
+static bool unpublished(struct scene *s)
+{
+	struct perf_event_persist p, p2;
+
+	return no_ns(s) && !get_persist(s->m.fd, &p) && !get_persist(s->m2.fd, &p2) &&
+	       p.ns_id == s->id && p2.ns_id == s->id && !p.name[0] && !p2.name[0];
+}
+
+/* Each member can be opened, mapped and read. */
+static bool works(struct scene *s, int n)
+{
+	struct perf_event_persist p = {};
+	int ns_fd, fd, seen = 0;
+	bool good = true;
+	void *map;
+
+	if (!has_members(s, n))
+		return false;
+	say("it works");
+	ns_fd = ns_open(ns_lookup(s->ns), 0);
+	while (!next_member(ns_fd, &p)) {
+		seen++;
+		fd = member_reopen(p.ns_id, p.event_id, -1, 0);
+		map = ring_map(fd, PAGES, PROT_READ);
+		if (map == MAP_FAILED) {
+			good = false;
+		} else {
+			good &= heard(fd, map, "it works") > 0;
+			munmap(map, ring_len(PAGES));
+		}
+		close(fd);
+	}
+	close(ns_fd);
+	return good && seen == n;
+}
+
+static bool one_works(struct scene *s)
+{
+	return works(s, 1);
+}
+
+static bool two_work(struct scene *s)
+{
+	return works(s, 2);
+}
+
+static bool opened_lists(struct scene *s)
+{
+	struct perf_event_persist p = {};
+
+	return two_work(s) && !next_member(s->fd, &p) && !strcmp(p.name, s->ns);
+}
+
+static bool opened_reads(struct scene *s)
+{
+	return two_work(s) && !ring_map_err(s->fd, PAGES, PROT_READ);
+}
+
+static bool mapped_reads(struct scene *s)
+{
+	say("mapped");
+	return heard(s->fd >= 0 ? s->fd : s->m.fd, s->map, "mapped") > 0;
+}
+
+static bool still_deleted(struct scene *s)
+{
+	return no_ns(s) && ring_map_err(s->m.fd, PAGES, PROT_READ) == -ENODEV;
+}
+
+/* The acts themselves */
+
+static int do_open(struct scene *s)
+{
+	struct perf_event_attr attr = say_attr();
+
+	s->m.fd = event_open(&attr, -1, s->cpu, -1, 0);
+	return s->m.fd < 0 ? s->m.fd : 0;
+}
+
+static int do_map(struct scene *s)
+{
+	s->map = ring_map(s->fd >= 0 ? s->fd : s->m.fd, PAGES, PROT_READ);
+	if (s->map != MAP_FAILED)
+		return 0;
+	s->map = NULL;
+	return -errno;
+}
+
+static int do_new(struct scene *s)
+{
+	return persist_new(s->m.fd, &s->id);
+}
+
+static int do_join(struct scene *s)
+{
+	return persist_join(s->m2.fd, s->id);
+}
+
+static int do_name(struct scene *s)
+{
+	return set_name_str(s->m.fd, s->ns);
+}
+
+static int do_open_ns(struct scene *s)
+{
+	s->fd = ns_open(s->id, 0);
+	return s->fd < 0 ? s->fd : 0;
+}
+
+static int do_bind(struct scene *s)
+{
+	return set_name_str(s->fd, s->ns);
+}
+
+static int do_open_member(struct scene *s)
+{
+	s->fd = member_reopen(s->id, 0, s->cpu, 0);
+	return s->fd < 0 ? s->fd : 0;
+}
+
+static int do_read(struct scene *s)
+{
+	__u64 value;
+	ssize_t len = neg_errno(read(s->fd, &value, sizeof(value)));
+
+	return len < 0 ? len : len == sizeof(value) ? 0 : -EIO;
+}
+
+static int do_ask(struct scene *s)
+{
+	struct perf_event_persist p = { .size = sizeof(p) };
+	struct perf_event_attr attr;
+	int err;
+
+	p.attr = (unsigned long)&attr;
+	p.attr_size = sizeof(attr);
+	err = event_ioctl(s->fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p);
+	if (!err)
+		s->found = p.ns_id;
+	return err;
+}
+
+static int do_look_up(struct scene *s)
+{
+	s->found = ns_lookup(s->ns);
+	return s->found ? 0 : -ENOMEM;
+}
+
+static bool found(struct scene *s)
+{
+	return s->found == s->id && two_work(s);
+}
+
+static int do_delete(struct scene *s)
+{
+	return ns_delete(s->fd);
+}
+
+static int do_claim(struct scene *s)
+{
+	return persist_claim(s->m2.fd);
+}
+
+static bool two_claimed(struct scene *s)
+{
+	struct perf_event_persist p;
+
+	return one_works(s) && get_persist(s->m2.fd, &p) == -ENOENT;
+}
+
+/* From the first to the last step, as a program does it that gives up on errors. */
+static int do_all(struct scene *s)
+{
+	int err = published(s);
+
+	member_close(&s->m);
+	member_close(&s->m2);
+	return err;
+}
+
+FIXTURE(fault)
+{
+	struct scene scene;
+	struct balance before;
+	int nth;
+};
+
+FIXTURE_VARIANT(fault)
+{
+	struct act act;
+};
+
+FIXTURE_VARIANT_ADD(fault, open_event)
+{
+	.act = { .run = do_open, .nothing = anything, .whole = in_none },
+};
+
+FIXTURE_VARIANT_ADD(fault, map_creator)
+{
+	.act = { one_event, do_map, anything, mapped_reads },
+};
+
+FIXTURE_VARIANT_ADD(fault, create_named)
+{
+	.act = { one_named, do_new, in_none, one_works },
+};
+
+FIXTURE_VARIANT_ADD(fault, create_unnamed)
+{
+	.act = { one_buffer, do_new, in_none, anything },
+};
+
+FIXTURE_VARIANT_ADD(fault, join)
+{
+	.act = { published_and_one, do_join, in_none_yet, two_work, .never_fails = true },
+};
+
+FIXTURE_VARIANT_ADD(fault, publish)
+{
+	.act = { two_joined, do_name, unpublished, two_work },
+};
+
+FIXTURE_VARIANT_ADD(fault, open_namespace)
+{
+	.act = { published, do_open_ns, two_work, opened_lists },
+};
+
+FIXTURE_VARIANT_ADD(fault, bind_namespace)
+{
+	.act = { unbound, do_bind, two_work, opened_lists },
+};
+
+FIXTURE_VARIANT_ADD(fault, open_member)
+{
+	.act = { published, do_open_member, two_work, opened_reads },
+};
+
+FIXTURE_VARIANT_ADD(fault, map_reader)
+{
+	.act = { opened_member, do_map, two_work, mapped_reads },
+};
+
+FIXTURE_VARIANT_ADD(fault, read)
+{
+	.act = { opened_member, do_read, two_work, two_work },
+};
+
+FIXTURE_VARIANT_ADD(fault, ask_event)
+{
+	.act = { opened_member, do_ask, two_work, found },
+};
+
+FIXTURE_VARIANT_ADD(fault, ask_namespace)
+{
+	.act = { opened_ns, do_ask, two_work, found },
+};
+
+FIXTURE_VARIANT_ADD(fault, look_up)
+{
+	.act = { published, do_look_up, two_work, found },
+};
+
+FIXTURE_VARIANT_ADD(fault, delete)
+{
+	.act = { opened_ns, do_delete, two_work, still_deleted, .never_fails = true },
+};
+
+FIXTURE_VARIANT_ADD(fault, claim)
+{
+	.act = { published, do_claim, two_members, two_claimed, .never_fails = true },
+};
+
+FIXTURE_VARIANT_ADD(fault, all)
+{
+	.act = { .run = do_all, .nothing = no_ns, .whole = two_work },
+};
+
+FIXTURE_SETUP(fault)
+{
+	const char *missing;
+	int cpu2;
+
+	missing = persist_begin(self->scene.ns, &self->scene.cpu, &cpu2);
+	if (!missing)
+		missing = fail_nth_prepare();
+	if (missing)
+		SKIP(return, "%s", missing);
+	self->nth = fail_nth_open();
+	ASSERT_LE(0, self->nth);
+	balance_settle(&self->before);
+}
+
+FIXTURE_TEARDOWN_PARENT(fault)
+{
+	persist_sweep();
+}
+
+static void scene_begin(struct scene *s)
+{
+	s->m = (struct member){ .fd = -1 };
+	s->m2 = s->m;
+	s->id = 0;
+	s->fd = -1;
+	s->map = NULL;
+	s->found = 0;
+}
+
+static void scene_end(struct scene *s)
+{
+	if (s->map)
+		munmap(s->map, ring_len(PAGES));
+	member_close(&s->m);
+	member_close(&s->m2);
+	close(s->fd);
+	if (ns_lookup(s->ns))
+		ns_kill(ns_lookup(s->ns));
+}
+
+TEST_F_TIMEOUT(fault, each_place, 600)
+{
+	const struct act *act = &variant->act;
+	struct scene *s = &self->scene;
+	struct balance after;
+	int n, ret, failed = 0;
+	bool hit = true;
+
+	for (n = 1; hit; n++) {
+		ASSERT_LT(n, MAX_NTH);
+		scene_begin(s);
+		if (act->prepare)
+			ASSERT_EQ(0, act->prepare(s));
+
+		fail_nth_set(self->nth, n);
+		ret = act->run(s);
+		hit = fail_nth_hit(self->nth);
+
+		if (ret) {
+			failed++;
+			EXPECT_TRUE(ret == -ENOMEM || ret == -EFAULT) TH_LOG("%d: %d", n, ret);
+			EXPECT_TRUE(hit) TH_LOG("%d: %d, but nothing was made to fail", n, ret);
+			EXPECT_TRUE(act->nothing(s)) TH_LOG("%d: %d, but not nothing", n, ret);
+			ASSERT_EQ(0, act->run(s)) TH_LOG("again, after %d failed", n);
+		}
+		EXPECT_TRUE(act->whole(s)) TH_LOG("%d: %d, then 0, but not all is there", n, ret);
+		scene_end(s);
+		EXPECT_TRUE(no_ns(s));
+	}
+	/* Else nothing was tested. */
+	EXPECT_TRUE(act->never_fails || failed > 0);
+	TH_LOG("%d of %d places made it fail", failed, n - 2);
+
+	EXPECT_TRUE(balance_back(&self->before, &after)) {
+		balance_print("before", &self->before);
+		balance_print("after", &after);
+	}
+	close(self->nth);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,186 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf with something failing in the kernel, at places that are spread over all
+# that it does from its first event on: it says so and fails, or does all that
+# it was asked for, and never leaves half a namespace. H15
+#
+# usage: fault_perf.sh [PLACES]
+#
+# PERF in the environment: the perf to run.
+
+# shellcheck disable=SC2317 # functions that are called by name
+
+here=$(dirname "$(realpath "$0")")
+perf=${PERF:-perf}
+places=${1:-60}
+pmu=/sys/bus/event_source/devices/persistent
+name=kst_fault_$$
+far=1000000000
+seconds=60
+tmp=$(mktemp -d)
+failed=0
+
+skip()
+{
+	echo "ok 1 # SKIP $1"
+	exit 4
+}
+
+cleanup()
+{
+	[ ! -e "$pmu/events/$name" ] || "$perf" ctl -d "$name"
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+
+echo "TAP version 13"
+echo "1..4"
+[ -e "$pmu/type" ] || skip "the kernel has no persistent perf events"
+[ -e /proc/self/fail-nth ] || skip "the kernel has no fault injection"
+"$perf" ctl -h 2>&1 | grep -q namespace || skip "perf has no 'ctl'"
+
+# A network file system may keep what failed for good, so it runs from here.
+program=$(type -P "$perf")
+mkdir "$tmp/lib"
+ldd "$program" | awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | xargs -r cp -L -t "$tmp/lib"
+# Built somewhere else, it is where the other programs are.
+runner=$here/fault_run
+[ -e "$runner" ] || runner=./fault_run
+cp -L "$program" "$runner" "$tmp"
+perf=$tmp/${program##*/}
+export LD_LIBRARY_PATH=$tmp/lib HOME=$tmp LC_ALL=C
+
+# run N COMMAND...: with the N-th place failing; how far it was goes to $left
+run()
+{
+	local nth=$1 status
+
+	shift
+	timeout "$seconds" "$tmp/fault_run" "$nth" "$tmp/left" "$@" >"$tmp/out" 2>&1
+	status=$?
+	left=$(cat "$tmp/left" 2>/dev/null || echo 0)
+	return "$status"
+}
+
+complain()
+{
+	echo "# $*"
+	sed 's/^/# /' "$tmp/out"
+	bad=1
+}
+
+exists()
+{
+	[ -e "$pmu/events/$name" ]
+}
+
+create=("$perf" record -P "$name" -e page-faults -e context-switches -a -m 4)
+list=("$perf" ctl -l "$name")
+read=("$perf" record -B -o "$tmp/data" -e "persistent/$name/" -a)
+delete=("$perf" ctl -d "$name")
+
+make()
+{
+	exists || "${create[@]}" >"$tmp/out" 2>&1 || complain "it can't be created"
+}
+
+unmake()
+{
+	! exists || "${delete[@]}" >"$tmp/out" 2>&1 || complain "it can't be deleted"
+}
+
+# State, events and CPUs of what was listed
+shape_of()
+{
+	awk 'NR == 2 { print $2, $3, $4 }' "$1"
+}
+
+# All of it, as it is without faults
+whole()
+{
+	"${list[@]}" >"$tmp/now" 2>&1 &&
+		[ "$(shape_of "$tmp/now")" = "$shape" ]
+}
+
+# What has to be true after each command, given its exit status
+after_create()
+{
+	if [ "$1" = 0 ]; then
+		whole
+	else
+		! exists
+	fi
+}
+
+after_list()
+{
+	whole && { [ "$1" != 0 ] || [ "$(shape_of "$tmp/out")" = "$shape" ]; }
+}
+
+after_read()
+{
+	whole && { [ "$1" != 0 ] || "$perf" script -i "$tmp/data" >"$tmp/out" 2>&1; }
+}
+
+after_delete()
+{
+	if exists; then
+		[ "$1" != 0 ] && whole
+	else
+		# It may have failed once the namespace was gone.
+		true
+	fi
+}
+
+# try WHAT BEFORE N COMMAND...: with N of the places of the command failing
+try()
+{
+	local what=$1 before=$2 count=$3 total nth i status errors=0 hits=0
+
+	shift 3
+	bad=0
+	"$before"
+	run "$far" "$@" || complain "$what: fails without a fault"
+	total=$((far - left))
+	for ((i = 1; i <= count; i++)); do
+		nth=$((total * (i - 1) / count + 1))
+		"$before"
+		rm -f "$tmp/data" "$tmp/left"
+		run "$nth" "$@"
+		status=$?
+		said=$(<"$tmp/out")
+		[ "$left" != 0 ] || hits=$((hits + 1))
+		[ "$status" = 0 ] || errors=$((errors + 1))
+		if [ "$status" = 124 ]; then
+			complain "$what, place $nth: no end"
+		elif [ "$status" != 0 ] && [ -z "$said" ]; then
+			complain "$what, place $nth: fails with $status and does not say why"
+		fi
+		if ! "after_$what" "$status"; then
+			echo "# it said: $said"
+			complain "$what, place $nth: exit status $status, but see what is there:"
+			sed 's/^/# /' "$tmp/now"
+		fi
+	done
+	echo "# $what: of $total places $count were tried, $hits failed, as did perf $errors times"
+	[ "$hits" -gt 0 ] || complain "$what: nothing was made to fail"
+	nr=$((nr + 1))
+	if [ "$bad" = 0 ]; then
+		echo "ok $nr $what"
+	else
+		echo "not ok $nr $what"
+		failed=1
+	fi
+}
+
+nr=0
+: >"$tmp/now"
+make
+"${list[@]}" >"$tmp/out" 2>&1 || complain "it can't be listed"
+shape=$(shape_of "$tmp/out")
+try create unmake "$places" "${create[@]}"
+try list make $((places / 3)) "${list[@]}"
+try read make $((places / 3)) "${read[@]}"
+try delete make $((places / 3)) "${delete[@]}"
+exit "$failed"

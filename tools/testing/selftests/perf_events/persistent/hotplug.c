@@ -1,0 +1,679 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPUs that go offline and come back. H14
+ *
+ * HOTPLUG_ROUNDS in the environment says how often the last test does it.
+ */
+#include "persistent.h"
+
+/* What an event is wanted to be does not depend on who says so, and how. */
+enum via { VIA_EVENT, VIA_NS };
+
+FIXTURE(hotplug)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;	/* the second one comes and goes */
+	__u64	id;
+	int	ns_fd;
+};
+
+static int set_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return write_file(path, online ? "1" : "0");
+}
+
+FIXTURE_SETUP(hotplug)
+{
+	const char *missing;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	if (set_online(self->cpu2, true))
+		SKIP(return, "cannot switch CPU %d on and off", self->cpu2);
+	self->ns_fd = -1;
+}
+
+FIXTURE_TEARDOWN_PARENT(hotplug)
+{
+	set_online(self->cpu2, true);
+	persist_sweep();
+}
+
+#define go_offline()	ASSERT_EQ(0, set_online(self->cpu2, false))
+#define go_online()	ASSERT_EQ(0, set_online(self->cpu2, true))
+
+static void say_on(int cpu, int back, const char *text)
+{
+	pin(cpu);
+	say(text);
+	pin(back);
+}
+
+static void fault_on(int cpu, int back)
+{
+	pin(cpu);
+	touch_pages(16);
+	pin(back);
+}
+
+static __u64 count_of(int fd)
+{
+	__u64 count = 0;
+
+	return read(fd, &count, sizeof(count)) == sizeof(count) ? count : ~0ULL;
+}
+
+static __u32 flags_of(int fd)
+{
+	struct perf_event_persist p;
+
+	return get_persist(fd, &p) ? ~0U : p.flags;
+}
+
+/* The first member on a CPU, through a namespace file; false: there is none. */
+static bool member_on(int ns_fd, int cpu, struct perf_event_persist *p)
+{
+	memset(p, 0, sizeof(*p));
+	while (!next_member(ns_fd, p)) {
+		if (p->cpu == cpu)
+			return true;
+	}
+	return false;
+}
+
+/* Waits until the namespace has a member on that CPU, or for far too long. */
+static bool wait_for_member_on(int ns_fd, int cpu, struct perf_event_persist *p)
+{
+	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
+
+	while (!member_on(ns_fd, cpu, p)) {
+		if (poll(&pfd, 1, 30 * 1000) != 1)
+			return false;
+	}
+	return true;
+}
+
+/* A buffer and what is in it are there when the CPU is not, and go on afterwards. */
+TEST_F(hotplug, history)
+{
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_persist p;
+	int fd, late;
+	void *map;
+
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu2, PAGES, self->ns, &self->id));
+	say_on(self->cpu2, self->cpu, "before");
+	fd = member_reopen(self->id, 0, self->cpu2, 0);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(fd));
+
+	go_offline();
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, flags_of(fd));
+	EXPECT_EQ(1, heard(fd, map, "before"));
+
+	/* Who comes now finds it as well. */
+	late = member_reopen(self->id, 0, self->cpu2, 0);
+	ASSERT_LE(0, late);
+	munmap(map, ring_len(PAGES));
+	close(fd);
+	map = ring_map(late, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(1, heard(late, map, "before"));
+	EXPECT_EQ(0, count_of(late));
+	self->ns_fd = ns_open(self->id, 0);
+	ASSERT_LE(0, self->ns_fd);
+	ASSERT_TRUE(member_on(self->ns_fd, self->cpu2, &p));
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, p.flags);
+
+	go_online();
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(late));
+	say_on(self->cpu2, self->cpu, "after");
+	EXPECT_EQ(1, heard(late, map, "before"));
+	EXPECT_EQ(1, heard(late, map, "after"));
+}
+
+/* Whoever waits for changes is told of both. */
+TEST_F(hotplug, poll)
+{
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_persist p;
+
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu2, PAGES, self->ns, &self->id));
+	self->ns_fd = ns_open(self->id, 0);
+	ASSERT_LE(0, self->ns_fd);
+
+	ASSERT_TRUE(member_on(self->ns_fd, self->cpu2, &p));
+	EXPECT_EQ(0, poll_now(self->ns_fd));
+	go_offline();
+	EXPECT_EQ(POLLPRI, poll_now(self->ns_fd));
+	ASSERT_TRUE(member_on(self->ns_fd, self->cpu2, &p));
+	EXPECT_EQ(0, poll_now(self->ns_fd));
+	go_online();
+	EXPECT_EQ(POLLPRI, poll_now(self->ns_fd));
+}
+
+static int kprobe_attr(struct perf_event_attr *attr, const char *func)
+{
+	char text[16];
+
+	if (read_file(PMU_DIR "/kprobe/type", text, sizeof(text)) <= 0)
+		return -ENOENT;
+	memset(attr, 0, sizeof(*attr));
+	attr->type = atoi(text);
+	attr->size = sizeof(*attr);
+	attr->config1 = (unsigned long)func;
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID;
+	attr->write_backward = 1;
+	return 0;
+}
+
+/* Counters, samples, and what is redirected: each kind goes on by itself. */
+TEST_F(hotplug, each_kind)
+{
+	struct perf_event_attr faults = fault_attr(0), sampled_faults = fault_attr(1);
+	struct perf_event_attr clock = fault_attr(0), syscalls, kprobe;
+	bool have_tp = syscall_attr(&syscalls);
+	bool have_kprobe = !kprobe_attr(&kprobe, "__x64_sys_getppid");
+	int fd[5], i, nr = 0, before, clock_fd, tp_fd = -1;
+	struct member leader;
+	__u64 count[5], id;
+	void *map;
+
+	clock.config = PERF_COUNT_SW_CPU_CLOCK;
+	clock.exclude_kernel = 0;
+
+	/* A recorder, and whatever else there is writes to its buffer. */
+	ASSERT_EQ(0, ns_create(&leader, &sampled_faults, self->cpu2, 64, self->ns, &self->id));
+	fd[nr++] = leader.fd;
+	fd[nr++] = event_open(&faults, -1, self->cpu2, -1, 0);
+	clock_fd = nr;
+	fd[nr++] = event_open(&clock, -1, self->cpu2, -1, 0);
+	if (have_tp) {
+		tp_fd = nr;
+		fd[nr++] = event_open(&syscalls, -1, self->cpu2, -1, 0);
+		ASSERT_EQ(0, filter_syscall(fd[nr - 1], SYS_getppid));
+		ASSERT_EQ(0, event_ioctl(fd[nr - 1], PERF_EVENT_IOC_SET_OUTPUT, leader.fd));
+	}
+	if (have_kprobe) {
+		fd[nr++] = event_open(&kprobe, -1, self->cpu2, -1, 0);
+		ASSERT_LE(0, fd[nr - 1]);
+		ASSERT_EQ(0, event_ioctl(fd[nr - 1], PERF_EVENT_IOC_SET_OUTPUT, leader.fd));
+	}
+	for (i = 1; i < nr; i++) {
+		ASSERT_LE(0, fd[i]);
+		ASSERT_EQ(0, persist_join(fd[i], self->id));
+	}
+	map = leader.map;
+
+	pin(self->cpu2);
+	touch_pages(16);
+	call_getppid(3);
+	pin(self->cpu);
+	for (i = 0; i < nr; i++)
+		EXPECT_LT(0, count_of(fd[i])) TH_LOG("event %d", i);
+
+	go_offline();
+	for (i = 0; i < nr; i++)
+		count[i] = count_of(fd[i]);
+	for (i = 0; i < nr; i++)
+		EXPECT_EQ(count[i], count_of(fd[i])) TH_LOG("event %d", i);
+	before = sampled(leader.fd, map);
+	EXPECT_LE(16, before);
+
+	go_online();
+	pin(self->cpu2);
+	touch_pages(16);
+	call_getppid(3);
+	pin(self->cpu);
+	for (i = 0; i < nr; i++)
+		EXPECT_LT(count[i], count_of(fd[i])) TH_LOG("event %d", i);
+	EXPECT_LT(count[clock_fd], count_of(fd[clock_fd]));
+	EXPECT_LE(before + 16, sampled(leader.fd, map));
+	if (have_tp) {
+		struct sample_key key = { event_id(fd[tp_fd]), getpid(), getpid() };
+
+		/* The filter is still there: three and three, and nothing else. */
+		EXPECT_EQ(6, ring_count(leader.fd, map, match_sample, &key));
+	}
+
+	/* And none was made anew. */
+	id = event_id(leader.fd);
+	EXPECT_EQ(nr, ns_count(self->id));
+	close(member_reopen(self->id, id, self->cpu2, 0));
+}
+
+FIXTURE(hotplug_want)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	__u64	id;
+	int	fd, ns_fd;
+};
+
+FIXTURE_VARIANT(hotplug_want)
+{
+	enum via via;
+};
+
+FIXTURE_VARIANT_ADD(hotplug_want, event)
+{
+	.via = VIA_EVENT,
+};
+
+FIXTURE_VARIANT_ADD(hotplug_want, ns)
+{
+	.via = VIA_NS,
+};
+
+FIXTURE_SETUP(hotplug_want)
+{
+	struct perf_event_attr attr = fault_attr(0);
+	const char *missing;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	if (set_online(self->cpu2, true))
+		SKIP(return, "cannot switch CPU %d on and off", self->cpu2);
+
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu2, 0, self->ns, &self->id));
+	self->fd = member_reopen(self->id, 0, self->cpu2, PERF_PERSIST_OPEN_WRITE);
+	self->ns_fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, self->fd);
+	ASSERT_LE(0, self->ns_fd);
+}
+
+FIXTURE_TEARDOWN_PARENT(hotplug_want)
+{
+	set_online(self->cpu2, true);
+	persist_sweep();
+}
+
+#define want(_verb)							\
+	ASSERT_EQ(0, event_ioctl(variant->via == VIA_NS ? self->ns_fd : self->fd, \
+				 PERF_EVENT_IOC_ ## _verb, 0))
+
+#define EXPECT_COUNTS(_yes) do {					\
+	__u64 was = count_of(self->fd);					\
+									\
+	fault_on(self->cpu2, self->cpu);				\
+	EXPECT_EQ(_yes, count_of(self->fd) > was);			\
+	EXPECT_EQ((_yes) ? 0 : PERF_PERSIST_DISABLED, flags_of(self->fd)); \
+} while (0)
+
+/* What is disabled stays so. */
+TEST_F(hotplug_want, disabled)
+{
+	want(DISABLE);
+	go_offline();
+	EXPECT_EQ(PERF_PERSIST_OFFLINE | PERF_PERSIST_DISABLED, flags_of(self->fd));
+	go_online();
+	EXPECT_COUNTS(false);
+	want(ENABLE);
+	EXPECT_COUNTS(true);
+}
+
+/* What is said while the CPU is away holds when it is back. */
+TEST_F(hotplug_want, disabled_offline)
+{
+	EXPECT_COUNTS(true);
+	go_offline();
+	EXPECT_EQ(PERF_PERSIST_OFFLINE, flags_of(self->fd));
+	want(DISABLE);
+	EXPECT_EQ(PERF_PERSIST_OFFLINE | PERF_PERSIST_DISABLED, flags_of(self->fd));
+	go_online();
+	EXPECT_COUNTS(false);
+	go_offline();
+	go_online();
+	EXPECT_COUNTS(false);
+}
+
+TEST_F(hotplug_want, enabled_offline)
+{
+	want(DISABLE);
+	go_offline();
+	want(ENABLE);
+	EXPECT_EQ(PERF_PERSIST_OFFLINE, flags_of(self->fd));
+	go_online();
+	EXPECT_COUNTS(true);
+	want(DISABLE);
+	EXPECT_COUNTS(false);
+}
+
+/* A period that is set while the CPU is away is the one it comes back with. */
+TEST_F(hotplug, period)
+{
+	struct perf_event_attr attr = fault_attr(1000000), seen;
+	struct perf_event_persist p;
+	__u64 period = 1;
+	struct member m;
+
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu2, 64, self->ns, &self->id));
+	go_offline();
+	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
+	memset(&p, 0, sizeof(p));
+	p.size = sizeof(p);
+	p.attr = (unsigned long)&seen;
+	p.attr_size = sizeof(seen);
+	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p));
+	EXPECT_EQ(1, seen.sample_period);
+	go_online();
+	fault_on(self->cpu2, self->cpu);
+	EXPECT_LE(16, sampled(m.fd, m.map));
+}
+
+/* What was deleted or claimed meanwhile does not come back. */
+TEST_F(hotplug, gone_meanwhile)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member deleted, claimed, kept;
+	char name[NAME_ROOM];
+	__u64 id;
+
+	ASSERT_EQ(0, ns_create(&deleted, &attr, self->cpu2, PAGES, self->ns, &self->id));
+	snprintf(name, sizeof(name), "%s-2", self->ns);
+	ASSERT_EQ(0, ns_create(&claimed, &attr, self->cpu2, PAGES, name, &id));
+	snprintf(name, sizeof(name), "%s-3", self->ns);
+	ASSERT_EQ(0, ns_create(&kept, &attr, self->cpu2, PAGES, name, &id));
+
+	go_offline();
+	ASSERT_EQ(0, ns_kill(self->id));
+	ASSERT_EQ(0, persist_claim(claimed.fd));
+	go_online();
+	say_on(self->cpu2, self->cpu, "back");
+	EXPECT_EQ(0, heard(-1, deleted.map, "back"));
+	EXPECT_EQ(0, heard(-1, claimed.map, "back"));
+	EXPECT_EQ(1, heard(kept.fd, kept.map, "back"));
+}
+
+/* What is published when its CPU has been away already goes on with it, too. */
+TEST_F(hotplug, before_it_was_published)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member joined, ordinary, off;
+	__u64 id;
+
+	ASSERT_EQ(0, member_open(&joined, &attr, self->cpu2, PAGES));
+	ASSERT_EQ(0, persist_new(joined.fd, &id));
+	ASSERT_EQ(0, member_open(&ordinary, &attr, self->cpu2, PAGES));
+	attr.disabled = 1;
+	ASSERT_EQ(0, member_open(&off, &attr, self->cpu2, PAGES));
+	go_offline();
+	go_online();
+	say_on(self->cpu2, self->cpu, "too early");
+
+	ASSERT_EQ(0, set_name_str(joined.fd, self->ns));
+	ASSERT_EQ(0, persist_join(ordinary.fd, id));
+	ASSERT_EQ(0, persist_join(off.fd, id));
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(joined.fd));
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_DISABLED, flags_of(off.fd));
+	say_on(self->cpu2, self->cpu, "back");
+	EXPECT_EQ(1, heard(joined.fd, joined.map, "back"));
+	EXPECT_EQ(1, heard(ordinary.fd, ordinary.map, "back"));
+	EXPECT_EQ(0, heard(off.fd, off.map, "back"));
+	EXPECT_EQ(0, heard(ordinary.fd, ordinary.map, "too early"));
+}
+
+/* The same while it is away. */
+TEST_F(hotplug, published_offline)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	__u64 id;
+
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu2, PAGES));
+	go_offline();
+	ASSERT_EQ(0, set_name_str(m.fd, self->ns));
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, flags_of(m.fd));
+	go_online();
+	say_on(self->cpu2, self->cpu, "back");
+	EXPECT_EQ(1, heard(m.fd, m.map, "back"));
+}
+
+/* An event that is not persistent is as it was: gone from its CPU for good. */
+TEST_F(hotplug, ordinary)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu2, PAGES));
+	go_offline();
+	go_online();
+	say_on(self->cpu2, self->cpu, "back");
+	EXPECT_EQ(0, heard(-1, m.map, "back"));
+}
+
+/*
+ * A namespace for all CPUs has, on one that comes online later, the same events:
+ * attr, label, filter, period, size of buffer, redirection, and on or off.
+ */
+TEST_F(hotplug, all_cpus)
+{
+	struct perf_event_attr attr = fault_attr(1), off = fault_attr(0), syscalls, seen;
+	bool have_tp = syscall_attr(&syscalls);
+	struct perf_event_persist first, p;
+	struct member m, other;
+	int fd, nr = 0, tp = -1;
+	char name[NAME_ROOM];
+	__u64 id, owner;
+	void *map;
+
+	go_offline();
+
+	/* Not for all CPUs: looked at first, as it is the older one. */
+	ASSERT_EQ(0, ns_create(&other, &attr, self->cpu, PAGES, self->ns, &id));
+
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 16));
+	ASSERT_EQ(0, set_name_str(m.fd, "/faults"));
+	ASSERT_EQ(0, persist_set_flags(m.fd, PERF_PERSIST_ALL_CPUS));
+	ASSERT_EQ(0, persist_new(m.fd, &self->id));
+	off.disabled = 1;
+	fd = event_open(&off, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, persist_join(fd, self->id));
+	if (have_tp) {
+		tp = event_open(&syscalls, -1, self->cpu, -1, 0);
+		ASSERT_LE(0, tp);
+		ASSERT_EQ(0, filter_syscall(tp, SYS_getppid));
+		ASSERT_EQ(0, event_ioctl(tp, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
+		ASSERT_EQ(0, persist_join(tp, self->id));
+	}
+	snprintf(name, sizeof(name), "%s-all", self->ns);
+	ASSERT_EQ(0, set_name_str(m.fd, name));
+	self->ns_fd = ns_open(self->id, 0);
+	ASSERT_LE(0, self->ns_fd);
+	ASSERT_TRUE(member_on(self->ns_fd, self->cpu, &first));
+	EXPECT_FALSE(member_on(self->ns_fd, self->cpu2, &p));
+
+	go_online();
+	ASSERT_TRUE(wait_for_member_on(self->ns_fd, self->cpu2, &p));
+	EXPECT_EQ(have_tp ? 6 : 4, ns_count(self->id));
+	EXPECT_EQ(1, ns_count(id));
+
+	/* The first has a buffer of the same size. */
+	EXPECT_STREQ("faults", p.label);
+	EXPECT_EQ(first.buffer_size, p.buffer_size);
+	EXPECT_EQ(first.flags, p.flags);
+	EXPECT_EQ(p.event_id, p.output_id);
+	owner = p.event_id;
+	fd = member_reopen(self->id, owner, -1, 0);
+	ASSERT_LE(0, fd);
+	memset(&p, 0, sizeof(p));
+	p.size = sizeof(p);
+	p.attr = (unsigned long)&seen;
+	p.attr_size = sizeof(seen);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p));
+	EXPECT_EQ(0, memcmp(&attr, &seen, offsetof(struct perf_event_attr, sample_max_stack)));
+
+	map = ring_map(fd, 16, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	pin(self->cpu2);
+	touch_pages(16);
+	call_getppid(3);
+	pin(self->cpu);
+	EXPECT_LE(16, sampled(fd, map));
+
+	/* The counter is off as its model is, the tracepoint has a filter. */
+	p.event_id = owner;
+	while (!next_member(self->ns_fd, &p)) {
+		struct sample_key key = { p.event_id, getpid(), getpid() };
+
+		nr++;
+		if (p.output_id) {
+			EXPECT_EQ(owner, p.output_id);
+			EXPECT_EQ(3, ring_count(fd, map, match_sample, &key));
+		} else {
+			EXPECT_EQ(PERF_PERSIST_DISABLED,
+				  p.flags & ~PERF_PERSIST_ALL_CPUS);
+		}
+	}
+	EXPECT_EQ(have_tp ? 2 : 1, nr);
+
+	/* Once covered, it is a member like all others. */
+	go_offline();
+	go_online();
+	EXPECT_EQ(have_tp ? 6 : 4, ns_count(self->id));
+	say_on(self->cpu2, self->cpu, "any");
+	fault_on(self->cpu2, self->cpu);
+	EXPECT_LE(32, sampled(fd, map));
+	EXPECT_EQ(0, ns_kill(self->id));
+}
+
+/* What has a program attached cannot be had on another CPU; the rest can. */
+TEST_F(hotplug, all_cpus_but)
+{
+	struct perf_event_attr attr = say_attr(), clock = fault_attr(1000000);
+	struct perf_event_persist p;
+	struct member m, with_prog;
+	int prog, nr;
+
+	prog = bpf_prog_open(1);
+	if (prog < 0)
+		SKIP(return, "no BPF programs: %s", strerror(-prog));
+
+	go_offline();
+	clock.config = PERF_COUNT_SW_CPU_CLOCK;
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
+	ASSERT_EQ(0, member_open(&with_prog, &clock, self->cpu, 1));
+	ASSERT_EQ(0, event_ioctl(with_prog.fd, PERF_EVENT_IOC_SET_BPF, prog));
+	ASSERT_EQ(0, persist_set_flags(m.fd, PERF_PERSIST_ALL_CPUS));
+	ASSERT_EQ(0, persist_new(m.fd, &self->id));
+	ASSERT_EQ(0, persist_join(with_prog.fd, self->id));
+	ASSERT_EQ(0, set_name_str(m.fd, self->ns));
+	self->ns_fd = ns_open(self->id, 0);
+	ASSERT_LE(0, self->ns_fd);
+
+	go_online();
+	ASSERT_TRUE(wait_for_member_on(self->ns_fd, self->cpu2, &p));
+	nr = ns_count(self->id);
+	EXPECT_EQ(3, nr);
+}
+
+static void toggle(const char *ns, int cpu, int cpu2, unsigned int seed)
+{
+	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
+	char name[NAME_ROOM];
+	struct member m, m2;
+	__u64 id;
+	int fd;
+
+	for (;;) {
+		snprintf(name, sizeof(name), "%s-%d", ns, rand_r(&seed) % 2);
+		switch (rand_r(&seed) % 6) {
+		case 0:	/* create, for all CPUs or not */
+			if (member_open(&m, &attr, rand_r(&seed) % 2 ? cpu : cpu2, 1))
+				break;
+			if (rand_r(&seed) % 2)
+				persist_set_flags(m.fd, PERF_PERSIST_ALL_CPUS);
+			if (!persist_new(m.fd, &id) &&
+			    !member_open(&m2, &faults, rand_r(&seed) % 2 ? cpu : cpu2, 1)) {
+				persist_join(m2.fd, id);
+				set_name_str(m.fd, name);
+				member_close(&m2);
+			}
+			member_close(&m);
+			break;
+		case 1:	/* read */
+			fd = member_reopen(ns_lookup(name), 0, cpu2, 0);
+			if (fd >= 0) {
+				ring_map_err(fd, 1, PROT_READ);
+				flags_of(fd);
+				count_of(fd);
+				close(fd);
+			}
+			break;
+		case 2:
+			fd = ns_open(ns_lookup(name), PERF_PERSIST_OPEN_WRITE);
+			if (fd >= 0) {
+				event_ioctl(fd, rand_r(&seed) % 2 ? PERF_EVENT_IOC_ENABLE :
+								   PERF_EVENT_IOC_DISABLE, 0);
+				close(fd);
+			}
+			break;
+		case 3:
+			ns_kill(ns_lookup(name));
+			break;
+		default: /* write */
+			pin(rand_r(&seed) % 2 ? cpu : cpu2);
+			say("toggle");
+			touch_pages(4);
+			break;
+		}
+	}
+}
+
+/* All at once, against a CPU that comes and goes. One namespace is left alone. */
+TEST_F(hotplug, loop)
+{
+	const char *env = getenv("HOTPLUG_ROUNDS");
+	int rounds = env ? atoi(env) : 15, round, i;
+	struct perf_event_attr attr = say_attr();
+	char name[NAME_ROOM], text[32];
+	pid_t pid[3];
+	void *map;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s-kept", self->ns);
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu2, 16, name, &self->id));
+	fd = member_reopen(self->id, 0, self->cpu2, 0);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, 16, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+
+	for (i = 0; i < 3; i++) {
+		pid[i] = fork_child();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i])
+			toggle(self->ns, self->cpu, self->cpu2, i);
+	}
+
+	for (round = 0; round < rounds; round++) {
+		go_offline();
+		EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, flags_of(fd));
+		go_online();
+		EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(fd));
+		snprintf(text, sizeof(text), "round %d", round % 100000);
+		say_on(self->cpu2, self->cpu, text);
+		ASSERT_EQ(1, heard(fd, map, text)) TH_LOG("%s", text);
+	}
+
+	for (i = 0; i < 3; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	EXPECT_EQ(1, ns_count(self->id));
+}
+
+TEST_HARNESS_MAIN

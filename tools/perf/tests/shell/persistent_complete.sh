@@ -1,0 +1,63 @@
+#!/bin/bash
+# perf list and the completion of the shell know namespaces
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+
+test_list() {
+	check "perf list" perf list persistent
+	says "a namespace" "persistent/$ns/  *\[Persistent events\]"
+	says "what it holds" "\[$exec_event,clock\. Unit: persistent\]"
+	check "not side-band" sh -c "! perf list persistent | grep dummy"
+	check "among all events" sh -c "perf list --no-desc | grep 'persistent/$ns/'"
+	check "in JSON" sh -c "perf list --json pmu |
+		grep -A3 '\"EventName\": \"persistent/$ns/\"' |
+		grep '\"BriefDescription\": \"$exec_event,clock\"'"
+}
+
+# complete_words EXPECTED WORD...: what the last word may become
+complete_words() {
+	local expected=$1
+
+	shift
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+	COMPREPLY=()
+	_perf
+	same "$*" "$expected" "${COMPREPLY[*]}"
+}
+
+test_completion() {
+	local script option
+
+	script=$(dirname "$0")/../../perf-completion.sh
+	if ! [ -e "$script" ]; then
+		echo "no perf-completion.sh: not tested"
+		return
+	fi
+	# shellcheck source=../../perf-completion.sh
+	. "$script"
+
+	complete_words "ctl" perf ct
+	for option in -l -r -d --list --read --delete; do
+		complete_words "$ns ${ns}2" perf ctl "$option" "$prefix"
+	done
+	complete_words "${ns}2" perf ctl -d "$ns" "${ns}2"
+	complete_words "" perf ctl -r "$ns" -o "$prefix"
+	complete_words "--list" perf ctl --li
+	for option in record stat top; do
+		complete_words "persistent/$ns/ persistent/${ns}2/" \
+			       perf "$option" -e "persistent/$prefix"
+	done
+}
+
+check "create" perf record -P "$ns" -C 0 -m 1 -e "$exec_event" -e cpu-clock/name=clock/
+check "create another" perf record -P "${ns}2" -C 0 -m 1 -e cpu-clock
+test_list
+test_completion
+exit "$failed"

@@ -1,0 +1,66 @@
+#!/bin/bash
+# tools that look at files look at what was read from namespaces
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+
+# What the kernel takes for the name of the marker
+comm=$(basename "$marker" | cut -c 1-15)
+
+# read_file OPTION...: into a file what these events record of a marker
+read_file() {
+	check "create: $*" perf record -P "$ns" -a -m 512 "$@"
+	mark 1
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+}
+
+test_trace() {
+	if [ ! -d /sys/kernel/tracing/events/raw_syscalls ]; then
+		echo "no raw_syscalls: perf trace is not tested"
+		return
+	fi
+	read_file -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit
+	check "perf trace" perf trace -i "$data"
+	says "the last call of the marker" " $comm/[0-9].* exit_group("
+	check "perf trace -s" perf trace -s -i "$data"
+	says "the marker" "^ $comm ([0-9]*), [0-9]* events"
+}
+
+test_sched() {
+	read_file -e sched:sched_switch -e sched:sched_wakeup -e "$exec_event" \
+		  -e sched:sched_process_exit
+	check "perf timechart" perf timechart -i "$data" -o "$tmp/chart.svg"
+	check "a picture" grep -q "</svg>" "$tmp/chart.svg"
+	check "perf sched latency" perf sched latency -i "$data"
+	says "tasks" "perf.*:"
+	check "perf sched timehist" perf sched timehist -i "$data"
+	says "the marker" " $comm\["
+}
+
+test_scripts() {
+	local dir
+
+	dir=$(dirname "$0")/../../scripts/python
+	if ! perf check feature -q libpython || ! [ -e "$dir/flamegraph.py" ]; then
+		echo "no scripts in Python: not tested"
+		return
+	fi
+	# Where they look for what they have in common
+	PERF_EXEC_PATH=$(realpath "$dir/../..")
+	export PERF_EXEC_PATH
+	read_file -e page-faults -c 1 -g
+	check "flamegraph" perf script -i "$data" -s "$dir/flamegraph.py" -- \
+	      --format json -o "$tmp/flames.json"
+	check "the marker burns" grep -q "$comm" "$tmp/flames.json"
+	check "gecko" perf script -i "$data" -s "$dir/gecko.py" -- --save-only "$tmp/gecko.json"
+	check "the marker is in there" grep -q "$comm" "$tmp/gecko.json"
+}
+
+test_trace
+test_sched
+test_scripts
+exit "$failed"

@@ -1,0 +1,113 @@
+#!/bin/bash
+# perf top shows what namespaces hold, and what comes
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+
+# run_busy NAME: a process of that name that takes samples, dead when it returns
+run_busy() {
+	cp "$(type -P bash)" "$tmp/$1"
+	"$tmp/$1" -c 'for ((i = 0; i < 50000; i++)); do :; done'
+}
+
+top=
+# shellcheck disable=SC2317 # at_end calls it
+stop_top() {
+	[ -z "$top" ] || kill "$top" 2> /dev/null
+}
+at_end stop_top
+
+# start_top OPTION...: perf top that has somebody at the keyboard, who types nothing
+start_top() {
+	mkfifo "$tmp/keys"
+	exec 3<> "$tmp/keys"
+	# Job control: without it, a process in the background ignores SIGINT.
+	set -m
+	perf top --stdio -d 1 -E 1000 "$@" <&3 > "$tmp/top" 2>&1 3>&- &
+	top=$!
+	set +m
+}
+
+# shows WHAT PATTERN: it does, or it ended or does not come to it in half a minute
+shows() {
+	local i
+
+	for ((i = 0; i < 300; i++)); do
+		if grep -q -- "$2" "$tmp/top"; then
+			pass "$1"
+			return
+		fi
+		kill -0 "$top" 2> /dev/null || break
+		sleep 0.1
+	done
+	fail "$1: no line like '$2' in:"
+	tail -n 50 "$tmp/top"
+}
+
+# ends COMMAND...: and this makes it
+ends() {
+	check "end it: $*" "$@"
+	check "it ends well" wait "$top"
+	top=
+	exec 3>&-
+	rm "$tmp/keys"
+}
+
+interrupt_top() {
+	kill -INT "$top"
+}
+
+press() {
+	echo "$1" >&3
+}
+
+test_live() {
+	start_top -s comm -e "persistent/$ns/"
+	shows "who was dead before it started" "% *before"
+	run_busy during
+	shows "who came later" "% *during"
+	shows "the event" "clock\]"
+	ends interrupt_top
+}
+
+test_quit() {
+	start_top -s comm -e "persistent/$ns/"
+	shows "what is in the buffers, again" "% *before"
+	ends press q
+}
+
+# Beside them, other events are live as ever.
+test_mixed() {
+	start_top -s comm -e "page-faults" -e "persistent/$ns/"
+	shows "another event" "page-faults\]"
+	ends press q
+}
+
+test_unchanged() {
+	check "list" perf ctl -l "$ns"
+	same "state" on "$(column STATE)"
+	mark 2
+	check "read" perf record -e "persistent/$ns/" -o "$data"
+	same "execs, before and after" 5 "$(marks "$data")"
+}
+
+test_refused() {
+	refuse "a process" "select processes in the report" \
+	       perf top --stdio -e "persistent/$ns/" -p $$
+	refuse "a modifier" "is read as it is" perf top --stdio -e "persistent/$ns/u"
+	refuse "no such namespace" "no namespace called" perf top --stdio -e "persistent/${ns}_not/"
+}
+
+check "create" perf record -P "$ns" -a -m 1024 -e cpu-clock/freq=100,name=clock/ -e "$exec_event"
+mark 3
+run_busy before
+test_live
+test_quit
+test_mixed
+test_unchanged
+test_refused
+exit "$failed"

@@ -1,0 +1,110 @@
+#!/bin/bash
+# Show that for each known way in which code like this breaks there is a test,
+# and that the test fails when the guard is taken away: one kernel that has all
+# guards, and leaves out the one that perf_hazard=N on its command line says.
+#
+# usage: test-hazards.sh [HAZARD...]
+#
+# Writes the table Documentation/userspace-api/perf_persistent_tests.rst, when
+# all hazards were run.
+
+set -uo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+linux=$top/build/linux
+src=$top/build/linux-hazards
+kernel=$top/build/kernel-hazards
+logs=$top/build/test-hazards
+doc=Documentation/userspace-api/perf_persistent_tests.rst
+list=$top/scripts/hazards.list
+
+# The same source with the switches in it.
+if [ ! -e "$src/Makefile" ]; then
+	git -C "$linux" worktree prune
+	git -C "$linux" worktree add -f -q --detach "$src" HEAD || exit
+fi
+git -C "$src" checkout -q -f --detach "$(git -C "$linux" rev-parse HEAD)" || exit
+patch -d "$src" -p1 -s -F3 --no-backup-if-mismatch <"$top/scripts/hazards.patch" || exit
+LINUX=$src KERNEL=$kernel CONFIGS=$top/configs/vm.config "$top/scripts/build.sh" kernel || exit
+LINUX=$src KERNEL=$kernel "$top/scripts/build.sh" module || exit
+
+mkdir -p "$logs"
+
+# run NUMBER PROGRAM FIXTURE TEST: prints "passed", or how it failed
+run()
+{
+	local log=$logs/$1-$2-$4.log status result
+
+	# shellcheck disable=SC2016 # for the guest
+	VM_LOG=$log.vm "$top/scripts/vm.sh" -k "$kernel" -s 4 -t 90 -a "perf_hazard=$1" \
+		sh -c 'insmod "$0"; exec "$@"' "$kernel/aux_pmu/aux_pmu.ko" \
+		"$top/build/selftests/$2" -t "$4" >"$log" 2>&1
+	status=$?
+	# Of several variants one is enough.
+	result=$(grep -E "^(not )?ok [0-9]+ $3\\.(.*\\.)?$4( |\$)" "$log")
+	if grep -q '^not ok' <<<"$result"; then
+		echo 'the test fails'
+	elif [ $status = 124 ]; then
+		echo 'the kernel hangs'
+	elif [ $status = 125 ]; then
+		echo 'the kernel complains'
+	elif [ -z "$result" ] || [ $status != 0 ]; then
+		echo 'the test dies'
+	elif grep -q '# SKIP' <<<"$result"; then
+		echo 'skipped'
+	else
+		echo 'passed'
+	fi
+}
+
+failed=0
+rows=$logs/rows
+: >"$rows"
+# shellcheck disable=SC2034 # the words are for the table
+while IFS='|' read -r name number program test what guard; do
+	case $name in
+	'' | \#*) continue ;;
+	esac
+	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+	fixture=${test%%.*} short=${test##*.}
+	with=$(run 0 "$program" "$fixture" "$short")
+	without=$(run "$number" "$program" "$fixture" "$short")
+	printf '%-5s %-34s %-8s without %s: %s\n' "$name" "$test" "$with" "$guard" "$without"
+	printf '   * - %s\n     - %s\n     - %s\n     - %s\n     - %s\n     - %s\n' "$name" "$what" \
+		"\`\`$test\`\`" "$with" "$guard" "$without" >>"$rows"
+	# Skipped where there is no such hardware.
+	case $with/$without in
+	passed/passed | passed/skipped | 'the '*/*) failed=1 ;;
+	esac
+done <"$list"
+
+if [ $# -eq 0 ]; then
+	{
+		cat <<-EOT
+		.. SPDX-License-Identifier: GPL-2.0
+
+		:orphan:
+
+		===============================
+		Persistent perf events: hazards
+		===============================
+
+		How code like this is known to break, which test in
+		\`\`tools/testing/selftests/perf_events/persistent/\`\` guards against it, and what
+		that test does when the guard in the kernel is left out. \`\`make test-hazards\`\`
+		writes this table.
+
+		.. list-table::
+		   :header-rows: 1
+
+		   * - #
+		     - hazard
+		     - test
+		     - as it is
+		     - the guard
+		     - without it
+		EOT
+		cat "$rows"
+	} >"$linux/$doc"
+fi
+exit $failed

@@ -20,7 +20,7 @@ packages()
 			systemtap-sdt-dev
 		;;
 	cross) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf ;;
-	vm) echo qemu-system-x86 iproute2 ;;
+	vm) echo qemu-system-x86 iproute2 kmod ;;
 	selftests) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
 	tests) echo strace linux-perf ;;
 	demo) echo linux-perf ;;

@@ -1,7 +1,9 @@
 #!/bin/bash
 # The part of test.sh that runs in the guest.
 #
-# usage: test-guest.sh selftests|perf|regression|faults
+# usage: test-guest.sh selftests|perf|regression|faults [PART/PARTS]
+#
+# Only the shell tests of perf can be run in parts.
 
 top=$(realpath "$(dirname "$0")/..")
 PATH=$top/build/perf:$PATH
@@ -84,9 +86,11 @@ faults)
 perf)
 	# The second line of a script is its name. One that kills perf at many
 	# places has more of them, and takes longer, on many CPUs.
-	args=()
+	part=${2:-1/1}
+	args=() nr=0
 	for script in "$top"/build/linux/tools/perf/tests/shell/*persistent*.sh; do
 		[[ $script != *creator_killed.sh ]] || [ "$(nproc)" -eq 1 ] || continue
+		[ $((nr++ % ${part#*/} + 1)) -eq "${part%/*}" ] || continue
 		args+=("$(basename "$script" .sh)" "$(sed -n '2s/^# *//p' "$script")")
 	done
 	[ ${#args[@]} -gt 0 ] || exit 1

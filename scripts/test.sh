@@ -11,6 +11,7 @@
 # Environment:
 #   KERNEL     O= directory of the kernel (build/kernel)
 #   TEST_CPUS  sizes of the guests ("1 4")
+#   TEST_JOBS  guests at the same time (one more than there are processors)
 #
 # The logs are in build/test/. The last line says what happened.
 
@@ -19,7 +20,7 @@ set -uo pipefail
 top=$(realpath "$(dirname "$0")/..")
 kernel=$(realpath "${KERNEL:-$top/build/kernel}")
 logs=$top/build/test
-stages='selftests perf regression'
+stages='perf selftests regression'
 
 # On a kernel that can let any allocation fail, perf has to cope with that, too.
 if grep -q '^CONFIG_FAULT_INJECTION=y' "$kernel/.config"; then
@@ -32,7 +33,7 @@ unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent 
 unpatched=0
 if [ "${1-}" = -u ]; then
 	unpatched=1
-	stages='selftests perf'
+	stages='perf selftests'
 	logs=$top/build/test-unpatched
 	kernel=$top/build/kernel-base
 	base=$top/build/linux-base
@@ -98,65 +99,77 @@ results()
 	}' "$1"
 }
 
-# run_guests CPUS: all stages in guests of that size, one after the other.
-run_guests()
+# run_guest CPUS STAGE [PART]
+run_guest()
 {
-	local stage log start vm
+	local log start=$SECONDS vm
 
+	log=$logs/${2}${3:+-${3%/*}}-$1
 	trap 'kill "$vm"; exit 143' TERM
-	for stage in $stages; do
-		log=$logs/$stage-$1.log
-		start=$SECONDS
-		VM_LOG=$logs/$stage-$1.vm.log "$top/scripts/vm.sh" -k "$kernel" \
-			-s "$1" -m 3072 -t "${TEST_TIMEOUT:-1800}" \
-			"$top/scripts/test-guest.sh" "$stage" >"$log" 2>&1 &
-		vm=$!
-		wait "$vm"
-		echo $? $((SECONDS - start)) >"$log.status"
-	done
+	VM_LOG=$log.vm.log "$top/scripts/vm.sh" -k "$kernel" \
+		-s "$1" -m 3072 -t "${TEST_TIMEOUT:-1800}" \
+		"$top/scripts/test-guest.sh" "$2" "${3-}" >"$log.log" 2>&1 </dev/null &
+	vm=$!
+	wait "$vm"
+	echo $? $((SECONDS - start)) >"$log.log.status"
 }
 
-# The sizes side by side: a guest with one CPU leaves this machine room. They
+# Those that take longest come first, so that none is alone at the end. They
+# wait a lot: some more than there are processors go beside each other. They
 # must not go on when this script is stopped.
 trap 'kill $(jobs -p); exit 143' INT TERM HUP
-for cpus in ${TEST_CPUS:-1 4}; do
-	run_guests "$cpus" </dev/null &
+at_once=${TEST_JOBS:-$(($(nproc) + 1))}
+guests=()
+for stage in $stages; do
+	for cpus in $(xargs -n1 <<<"${TEST_CPUS:-1 4}" | sort -rn); do
+		if [ "$stage" = perf ] && [ "$cpus" -gt 1 ]; then
+			guests+=("$cpus perf 1/2" "$cpus perf 2/2")
+		else
+			guests+=("$cpus $stage")
+		fi
+	done
+done
+for guest in "${guests[@]}"; do
+	while [ "$(jobs -pr | wc -l)" -ge "$at_once" ]; do
+		wait -n
+	done
+	# shellcheck disable=SC2086 # three words
+	run_guest $guest &
 done
 wait
 
 passed=0 failed=0 skipped=0 wrong=0
-for cpus in ${TEST_CPUS:-1 4}; do
-	for stage in $stages; do
-		log=$logs/$stage-$cpus.log
-		read -r status seconds <"$log.status" || status=1 seconds=0
-		results "$log" | sort -u >"$log.results"
-		# A test fails by its result; anything else is the guest's end
-		# or a complaint of its kernel.
-		[ "$status" -eq 0 ] ||
-			echo "failed $stage: the guest's exit status is $status" >>"$log.results"
+for guest in "${guests[@]}"; do
+	read -r cpus stage part <<<"$guest"
+	log=$logs/$stage${part:+-${part%/*}}-$cpus.log
+	read -r status seconds <"$log.status" || status=1 seconds=0
+	results "$log" | sort -u >"$log.results"
+	# A test fails by its result; anything else is the guest's end
+	# or a complaint of its kernel.
+	[ "$status" -eq 0 ] ||
+		echo "failed $stage: the guest's exit status is $status" >>"$log.results"
 
-		p=$(grep -c '^ok ' "$log.results")
-		f=$(grep -c '^failed ' "$log.results")
-		s=$(grep -c '^skipped ' "$log.results")
-		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-		printf '%-10s  %s CPUs  %3d passed %3d failed %3d skipped  %4d s\n' \
-			"$stage" "$cpus" "$p" "$f" "$s" "$seconds"
-		if [ $unpatched = 1 ]; then
-			if grep '^ok ' "$log.results" | grep -vF "$unpatched_ok" |
-			   sed 's/^ok /  passed without the series: /' | grep .; then
-				wrong=1
-			fi
-			# That nothing ran shows nothing.
-			if [ "$status" -ne 0 ] || [ $((f + s)) -eq 0 ]; then
-				echo "  the tests did not run; log: ${log#"$top"/}"
-				wrong=1
-			fi
-		elif [ "$f" -gt 0 ]; then
-			sed -n 's/^failed /  FAILED: /p' "$log.results"
-			grep -A 20 '^vm.sh: ' "$log"
-			echo "  log: ${log#"$top"/}"
+	p=$(grep -c '^ok ' "$log.results")
+	f=$(grep -c '^failed ' "$log.results")
+	s=$(grep -c '^skipped ' "$log.results")
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	printf '%-10s  %s CPUs  %3d passed %3d failed %3d skipped  %4d s\n' \
+		"$stage${part:+ $part}" "$cpus" "$p" "$f" "$s" "$seconds"
+	if [ $unpatched = 1 ]; then
+		if grep '^ok ' "$log.results" | grep -vF "$unpatched_ok" |
+		   sed 's/^ok /  passed without the series: /' | grep .; then
+			wrong=1
 		fi
-	done
+		# That nothing ran shows nothing.
+		if [ "$status" -ne 0 ] || [ $((f + s)) -eq 0 ]; then
+			echo "  the tests did not run; log: ${log#"$top"/}"
+			wrong=1
+		fi
+	elif [ "$f" -gt 0 ]; then
+		sed -n 's/^failed /  FAILED: /p' "$log.results"
+		grep -A 20 '^vm.sh: ' "$log"
+		echo "  log: ${log#"$top"/}"
+	fi
 done
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -11,9 +11,9 @@ override KERNEL := build/kernel-$(KERNEL)
 endif
 export KERNEL CONFIGS
 
-.PHONY: help source kernel perf selftests demo test test-unpatched test-all \
+.PHONY: help source kernel perf selftests demo tour check-readers test test-unpatched test-all \
 	test-hazards test-ends test-kcsan stress fuzz vm refresh series check \
-	check-fastpath check-builds clean
+	check-fastpath check-builds docs clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -34,6 +34,14 @@ selftests: kernel ## build the kernel's tests, build/selftests
 demo: kernel perf ## show it all on a real workload in a guest
 	@scripts/deps.sh vm demo
 	@scripts/demo.sh
+
+tour: kernel perf ## the demo, and all the other commands
+	@scripts/deps.sh vm demo
+	@scripts/demo.sh tour
+
+check-readers: kernel perf selftests ## read while writers write, and count torn records and lost symbols
+	@scripts/deps.sh vm tests
+	@scripts/check-readers.sh
 
 test: kernel perf selftests ## run all tests in a guest
 	@scripts/deps.sh vm tests
@@ -90,6 +98,9 @@ check-fastpath: source ## show that the code which records a sample is not touch
 check-builds: source ## build with other options and for other architectures
 	@scripts/deps.sh kernel cross
 	@scripts/check-builds.sh
+
+docs: source ## build the manual pages and the kernel's documents, build/docs
+	@scripts/docs.sh
 
 clean: ## remove build, unless edits in build/linux would be lost
 	@scripts/clean.sh

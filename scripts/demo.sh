@@ -2,9 +2,10 @@
 # The flight recorder at work: every step is a command as a user types it, and
 # every step checks what it shows.
 #
-# usage: demo.sh          boots a guest with four CPUs, then reads what it left
-#                         on this machine, with this machine's perf
-#        demo.sh guest    the part that runs in the guest
+# usage: demo.sh [tour]         boots a guest with four CPUs, then reads what it
+#                               left on this machine, with this machine's perf.
+#                               The tour also shows what other commands there are
+#        demo.sh guest [tour]   the part that runs in the guest
 
 set -eu
 
@@ -58,6 +59,52 @@ samples()
 listing()
 {
 	"$1" script -f -i "$2" -F comm,pid,cpu,time,event 2>/dev/null | tr -s ' '
+}
+
+# All the other ways to look at it.
+tour()
+{
+	step 'What is in there? Each event and CPU, how far back it reaches, what was overwritten.'
+	run perf ctl -l flight
+	shows 'syscalls:sys_enter_openat'
+	step 'The same for a program.'
+	run "perf ctl -l flight --json | python3 -m json.tool | head -n 20"
+	shows '"version"'
+
+	step 'Only the last seconds; only some CPUs; no more than so much.'
+	run perf ctl -r flight --last 5s -o slice.data
+	[ "$(samples slice.data)" -gt 0 ] || fail 'expected samples'
+	run perf ctl -r flight -C 1,3 --max-size 100K -o small.data
+	run "perf script -i small.data -F cpu 2>/dev/null | sort | uniq -c"
+	shows '\[00[13]\]'
+	step 'As a stream, with no file.'
+	run "perf ctl -r flight --last 5s -o - 2>/dev/null | perf script -i - -F comm,time,event 2>/dev/null | tail -n 3"
+	shows ':'
+
+	step 'A second recorder. Both, and an event of a command, go into one file in the order of time.'
+	run perf record -P tasks -e sched:sched_process_exit -e task-clock -a
+	run "perf record -o both.data -e persistent/flight/ -e persistent/tasks/ -e page-faults -c 1 true"
+	run "perf script -i both.data -F event 2>/dev/null | sort | uniq -c"
+	shows 'page-faults'
+	shows 'sched_process_exit'
+	step 'What was read is an ordinary perf.data: choose when looking at it.'
+	run "perf report -i both.data --stdio --comm true -g none -s comm,sym 2>/dev/null | grep -E '^ +[0-9]' | head -n 4"
+	shows true
+	run "perf trace -i perf.data 2>&1 | head -n 3"
+	shows openat
+
+	step 'Count: since it was made, and while a command runs.'
+	run perf stat -e persistent/tasks/ -a
+	shows 'sched_process_exit'
+	run perf stat -e persistent/tasks/ -a -- true
+	run perf stat -e persistent/tasks/ -a -I 200 -- sleep 0.5
+	step 'Watch.'
+	run "(sleep 3; echo q) | perf top --stdio -d 1 -s comm -e persistent/flight/ 2>&1 | grep % | head -n 4"
+	shows '%'
+	step 'The names are in the list of events, and the shell completes them.'
+	run "perf list persistent 2>/dev/null"
+	shows 'persistent/tasks/'
+	run perf ctl -d tasks
 }
 
 guest()
@@ -116,6 +163,8 @@ guest()
 	[ "$first" -gt 100 ] || fail 'expected more than 100 samples'
 	[ "$second" -gt 100 ] || fail 'expected more than 100 samples'
 
+	[ "$1" != tour ] || tour
+
 	step 'Read it a last time and take it down: -k.'
 	run perf record -o last.data -e persistent/flight/ -a -k
 	[ "$(samples last.data)" -gt 100 ] || fail 'expected more than 100 samples'
@@ -126,14 +175,14 @@ guest()
 	listing perf perf.data >/tmp/out/demo.script
 }
 
-if [ "${1:-}" = guest ]; then
-	guest
+if [ "${1-}" = guest ]; then
+	guest "${2-}"
 	exit 0
 fi
 
 [ -t 1 ] && export DEMO_COLOR=1
 rm -rf "$top/build/demo" "$top"/build/out/demo.*
-"$top/scripts/vm.sh" -s 4 -m 3072 -t 900 "$top/scripts/demo.sh" guest
+"$top/scripts/vm.sh" -s 4 -m 3072 -t 1200 "$top/scripts/demo.sh" guest "${1-}"
 mkdir -p "$top/build/demo"
 mv "$top/build/out/demo.data" "$top/build/demo/perf.data"
 mv "$top/build/out/demo.script" "$top/build/demo/script.txt"

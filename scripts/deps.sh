@@ -24,6 +24,10 @@ packages()
 	selftests) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
 	tests) echo strace linux-perf ;;
 	demo) echo linux-perf ;;
+	docs)
+		echo make gcc perl asciidoc xmlto docbook-xsl docbook-xml man-db \
+			python3-sphinx python3-sphinx-rtd-theme graphviz
+		;;
 	check) echo shellcheck perl python3-ply python3-git ;;
 	*)
 		echo "deps.sh: no group '$1'" >&2

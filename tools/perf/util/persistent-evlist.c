@@ -76,18 +76,13 @@ struct event_list {
 	int			  *of_member;	/* the event each member belongs to, or -1 */
 };
 
-static bool same_event(const struct persistent_member *a, const struct persistent_member *b)
-{
-	return a->cgroup_id == b->cgroup_id && !strcmp(a->label, b->label) &&
-	       !memcmp(&a->attr, &b->attr, sizeof(a->attr));
-}
-
 static int event_list__find(struct event_list *list, struct persistent_member *member)
 {
 	for (int i = 0; i < list->nr; i++) {
 		struct event *event = &list->events[i];
 
-		if (same_event(event->member, member) && !test_bit(member->cpu, event->cpus))
+		if (persistent_member__is_same_event(event->member, member) &&
+		    !test_bit(member->cpu, event->cpus))
 			return i;
 	}
 	return -1;

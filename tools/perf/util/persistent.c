@@ -426,6 +426,7 @@ static void member__fill(struct persistent_member *member,
 	member->id = info->event_id;
 	member->output_id = info->output_id;
 	member->buffer_size = info->buffer_size;
+	member->lost = info->lost;
 	member->cgroup_id = info->cgroup_id;
 	member->flags = info->flags;
 	member->cpu = info->cpu;
@@ -463,6 +464,18 @@ int persistent_ns__list(struct persistent_ns *ns)
 	}
 
 	return err == -ENOENT ? 0 : err;
+}
+
+/* How much was ever written to the buffer of @member, which is open as @fd */
+int persistent_member__written(const struct persistent_member *member, int fd, u64 *bytes)
+{
+	struct perf_event_persist info;
+	struct perf_event_attr attr;
+	int err = persistent__get(fd, 0, &info, &attr);
+
+	if (!err)
+		*bytes = member->attr.write_backward ? -info.head : info.head;
+	return err;
 }
 
 int persistent_ns__disable(struct persistent_ns *ns)
@@ -539,24 +552,85 @@ bool persistent_member__is_sideband(const struct persistent_member *member)
 	       member->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
+/* One attr on another CPU; the same one twice on a CPU is the caller's to tell apart. */
+bool persistent_member__is_same_event(const struct persistent_member *member,
+				      const struct persistent_member *other)
+{
+	return member->cgroup_id == other->cgroup_id && !strcmp(member->label, other->label) &&
+	       !memcmp(&member->attr, &other->attr, sizeof(member->attr));
+}
+
 /* Each label once, in the order in which the events were made. */
-char *persistent_ns__events(const struct persistent_ns *ns)
+static const char **ns__labels(const struct persistent_ns *ns, int *nr)
+{
+	const char **labels = calloc(ns->nr_members, sizeof(*labels));
+
+	*nr = 0;
+	for (int i = 0; labels && i < ns->nr_members; i++) {
+		const char *label = ns->members[i].label;
+		bool seen = persistent_member__is_sideband(&ns->members[i]);
+
+		label = *label ? label : "-";
+		for (int j = 0; j < *nr && !seen; j++)
+			seen = !strcmp(label, labels[j]);
+		if (!seen)
+			labels[(*nr)++] = label;
+	}
+
+	return labels;
+}
+
+/* The first @nr of @of labels, and how many there are beside them */
+static char *join_labels(const char **labels, int nr, int of)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	for (int i = 0; i < ns->nr_members; i++) {
-		const char *label = ns->members[i].label;
-		bool seen = false;
+	for (int i = 0; i < nr; i++)
+		strbuf_addf(&sb, "%s%s", i ? "," : "", labels[i]);
+	if (nr < of)
+		strbuf_addf(&sb, "(+%d)", of - nr);
+	return strbuf_detach(&sb, NULL);
+}
 
-		for (int j = 0; j < i && !seen; j++)
-			seen = !strcmp(label, ns->members[j].label);
-		if (seen || persistent_member__is_sideband(&ns->members[i]))
-			continue;
+/* Not even the first one fits: what comes before its end, but not less than a letter. */
+static char *cut_label(const char *label, int nr_others, int width)
+{
+	char *others = join_labels(NULL, 0, nr_others), *str = NULL;
 
-		strbuf_addf(&sb, "%s%s", sb.len ? "," : "", *label ? label : "-");
+	width -= strlen(others) + strlen("..");
+	if (asprintf(&str, "%.*s..%s", max(width, 1), label, others) < 0)
+		str = NULL;
+	free(others);
+	return str;
+}
+
+/* As many labels as fit: sched:sched_switch,cpu-clock(+2) */
+char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width)
+{
+	int nr, of;
+	const char **labels = ns__labels(ns, &of);
+	char *str;
+
+	if (!labels)
+		return NULL;
+
+	str = join_labels(labels, of, of);
+	for (nr = of - 1; nr > 0 && strlen(str) > width; nr--) {
+		free(str);
+		str = join_labels(labels, nr, of);
+	}
+	if (of && strlen(str) > width) {
+		free(str);
+		str = cut_label(labels[0], of - 1, width);
 	}
 
-	return strbuf_detach(&sb, NULL);
+	free(labels);
+	return str;
+}
+
+char *persistent_ns__events(const struct persistent_ns *ns)
+{
+	return persistent_ns__events_within(ns, SIZE_MAX);
 }
 
 /* The same of a namespace that may not be open to all; NULL: not to the caller */

@@ -24,6 +24,7 @@ struct persistent_member {
 	u64			 id;
 	u64			 output_id;	/* the member whose buffer it writes to, 0: none */
 	u64			 buffer_size;
+	u64			 lost;		/* records */
 	u64			 cgroup_id;
 	u32			 flags;		/* PERF_PERSIST_* */
 	int			 cpu;
@@ -82,9 +83,13 @@ int persistent_ns__delete(struct persistent_ns *ns);
 
 /* Labels of events, with commas in between; to be freed */
 char *persistent_ns__events(const struct persistent_ns *ns);
+char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width);
 char *persistent__events_of(const char *name);
 
 bool persistent_member__is_sideband(const struct persistent_member *member);
+bool persistent_member__is_same_event(const struct persistent_member *member,
+				      const struct persistent_member *other);
+int persistent_member__written(const struct persistent_member *member, int fd, u64 *bytes);
 int persistent_member__open(const struct persistent_ns *ns,
 			    const struct persistent_member *member);
 

@@ -109,6 +109,9 @@ gone() {
 	! exists "$1"
 }
 
+# Tables are as wide as in a file, wherever the test runs.
+unset COLUMNS
+
 # column NAME: what the last 'perf ctl -l NS' says there; all but OWNER are one word
 column() {
 	awk -v name="$1" '

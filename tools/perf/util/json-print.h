@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_JSON_PRINT_H
+#define __PERF_JSON_PRINT_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* A string in quotes, whatever bytes there are in it */
+void json__fputs_string(const char *str, FILE *out);
+
+/* Values one a line; the key is NULL in an array, and for the outermost value. */
+struct json_print {
+	FILE	*out;
+	int	depth;
+	bool	comma;		/* before what comes next */
+};
+
+void json_print__begin(struct json_print *json, const char *key, char bracket);
+void json_print__end(struct json_print *json, char bracket);
+void json_print__key(struct json_print *json, const char *key);
+void json_print__string(struct json_print *json, const char *key, const char *value);
+void json_print__u64(struct json_print *json, const char *key, u64 value);
+void json_print__bool(struct json_print *json, const char *key, bool value);
+void json_print__null(struct json_print *json, const char *key);
+
+#endif /* __PERF_JSON_PRINT_H */

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What there is to know of a namespace of persistent events.
+ *
+ * The kernel lists members, one event on one CPU each. People think of events
+ * that are on many CPUs, and of buffers: that is what they are sorted into. How
+ * far back a buffer goes it takes a look into it to know: persistent-look.c.
+ */
+#include "persistent-info.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/bitmap.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/zalloc.h>
+#include <perf/cpumap.h>
+#include "cpumap.h"
+#include "evsel.h"
+#include "persistent.h"
+#include "pmu.h"
+#include "pmus.h"
+
+static int count_cpus(const struct persistent_ns *ns)
+{
+	int nr = perf_cpu_map__max(cpu_map__online()).cpu + 1;
+
+	for (int i = 0; i < ns->nr_members; i++)
+		nr = max(nr, ns->members[i].cpu + 1);
+	return nr;
+}
+
+/*
+ * Events
+ */
+
+static int event__init(struct persistent_event *event, struct persistent_member *member,
+		       int nr_cpus)
+{
+	memset(event, 0, sizeof(*event));
+	event->first = member;
+	event->cpus = bitmap_zalloc(nr_cpus);
+	event->offline = bitmap_zalloc(nr_cpus);
+	event->missing = bitmap_zalloc(nr_cpus);
+	return event->cpus && event->offline && event->missing ? 0 : -ENOMEM;
+}
+
+static void event__exit(struct persistent_event *event)
+{
+	evsel__delete(event->evsel);
+	bitmap_free(event->cpus);
+	bitmap_free(event->offline);
+	bitmap_free(event->missing);
+}
+
+static void event__add_member(struct persistent_event *event,
+			      const struct persistent_member *member)
+{
+	event->nr_members++;
+	event->lost += member->lost;
+	event->nr_off += !!(member->flags & PERF_PERSIST_DISABLED);
+
+	if (member->cpu < 0)
+		return;
+	__set_bit(member->cpu, event->cpus);
+	if (member->flags & PERF_PERSIST_OFFLINE)
+		__set_bit(member->cpu, event->offline);
+}
+
+/* The PMU that knows where an event can be; NULL: on each CPU */
+static struct perf_pmu *attr__pmu(const struct perf_event_attr *attr)
+{
+	u32 type = attr->type;
+
+	if (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE) {
+		type = attr->config >> PERF_PMU_TYPE_SHIFT;
+		if (!type)
+			return NULL;
+	}
+	return perf_pmus__find_by_type(type);
+}
+
+/* What was made for all CPUs should be on each that is online and that has its PMU. */
+static void event__find_missing(struct persistent_event *event)
+{
+	struct persistent_member *first = event->first;
+	struct perf_pmu *pmu = NULL;
+	struct perf_cpu cpu;
+	bool all = true;
+	int idx;
+
+	if (!(first->flags & PERF_PERSIST_ALL_CPUS) || first->flags & PERF_PERSIST_ATTR_WITHHELD)
+		return;
+
+	perf_cpu_map__for_each_cpu(cpu, idx, cpu_map__online())
+		all &= test_bit(cpu.cpu, event->cpus);
+	if (all)
+		return;
+
+	pmu = attr__pmu(&first->attr);
+	perf_cpu_map__for_each_cpu(cpu, idx, cpu_map__online()) {
+		if (!test_bit(cpu.cpu, event->cpus) &&
+		    (!pmu || !pmu->cpus || perf_cpu_map__has(pmu->cpus, cpu)))
+			__set_bit(cpu.cpu, event->missing);
+	}
+}
+
+static int info__find_event(const struct persistent_info *info,
+			    const struct persistent_member *member)
+{
+	for (int i = 0; i < info->nr_events; i++) {
+		struct persistent_event *event = &info->events[i];
+
+		if (persistent_member__is_same_event(event->first, member) &&
+		    (member->cpu < 0 || !test_bit(member->cpu, event->cpus)))
+			return i;
+	}
+	return -1;
+}
+
+static int info__add_event(struct persistent_info *info, struct persistent_member *member)
+{
+	struct persistent_event *events;
+
+	events = realloc(info->events, (info->nr_events + 1) * sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+
+	info->events = events;
+	if (event__init(&events[info->nr_events], member, info->nr_cpus)) {
+		event__exit(&events[info->nr_events]);
+		return -ENOMEM;
+	}
+	return info->nr_events++;
+}
+
+static int info__sort_events(struct persistent_info *info, bool sideband)
+{
+	struct persistent_ns *ns = info->ns;
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		struct persistent_member *member = &ns->members[i];
+		int nr;
+
+		if (persistent_member__is_sideband(member) != sideband)
+			continue;
+
+		nr = info__find_event(info, member);
+		if (nr < 0)
+			nr = info__add_event(info, member);
+		if (nr < 0)
+			return nr;
+
+		event__add_member(&info->events[nr], member);
+		info->event_of[i] = nr;
+	}
+
+	return 0;
+}
+
+static int info__init_events(struct persistent_info *info)
+{
+	int err;
+
+	info->event_of = calloc(info->ns->nr_members, sizeof(*info->event_of));
+	info->cpus = bitmap_zalloc(info->nr_cpus);
+	info->offline = bitmap_zalloc(info->nr_cpus);
+	info->missing = bitmap_zalloc(info->nr_cpus);
+	if (!info->event_of || !info->cpus || !info->offline || !info->missing)
+		return -ENOMEM;
+
+	err = info__sort_events(info, /*sideband=*/false) ?:
+	      info__sort_events(info, /*sideband=*/true);
+	if (err)
+		return err;
+
+	for (int i = 0; i < info->nr_events; i++) {
+		struct persistent_event *event = &info->events[i];
+
+		event__find_missing(event);
+		bitmap_or(info->missing, info->missing, event->missing, info->nr_cpus);
+		info->lost += event->lost;
+
+		/* Side-band events are on all CPUs, whichever were asked for. */
+		if (persistent_member__is_sideband(event->first))
+			continue;
+		bitmap_or(info->cpus, info->cpus, event->cpus, info->nr_cpus);
+		bitmap_or(info->offline, info->offline, event->offline, info->nr_cpus);
+	}
+	return 0;
+}
+
+/*
+ * Buffers
+ */
+
+/* One buffer serves several events, and is counted for the one that it belongs to. */
+static bool member__has_ring(const struct persistent_member *member)
+{
+	return member->buffer_size && member->output_id == member->id;
+}
+
+static int ring_cmp(const void *_a, const void *_b)
+{
+	const struct persistent_ring *x = _a, *y = _b;
+	const struct persistent_member *a = x->member, *b = y->member;
+
+	return (x->sideband - y->sideband) ?: (a->cpu - b->cpu) ?:
+	       (a->id < b->id ? -1 : a->id > b->id);
+}
+
+static void ring__find_writers(struct persistent_ring *ring, const struct persistent_ns *ns)
+{
+	ring->sideband = true;
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		const struct persistent_member *member = &ns->members[i];
+
+		if (member->output_id != ring->member->id)
+			continue;
+		ring->lost += member->lost;
+		ring->sideband &= persistent_member__is_sideband(member);
+	}
+}
+
+static int info__init_rings(struct persistent_info *info)
+{
+	struct persistent_ns *ns = info->ns;
+
+	info->rings = calloc(ns->nr_members, sizeof(*info->rings));
+	if (!info->rings)
+		return -ENOMEM;
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		struct persistent_member *member = &ns->members[i];
+		struct persistent_ring *ring = &info->rings[info->nr_rings];
+
+		if (!member__has_ring(member))
+			continue;
+
+		ring->member = member;
+		info->buffer_bytes += member->buffer_size;
+		info->nr_rings++;
+	}
+
+	for (int i = 0; i < info->nr_rings; i++)
+		ring__find_writers(&info->rings[i], ns);
+	qsort(info->rings, info->nr_rings, sizeof(*info->rings), ring_cmp);
+	return 0;
+}
+
+/*
+ * The namespace
+ */
+
+int persistent_info__init(struct persistent_info *info, const char *name)
+{
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	info->name = name;
+
+	err = persistent_ns__lookup(name, /*write=*/false, &info->ns);
+	/* Who may not open it sees that it is there. */
+	if (err == -EACCES || err == -EPERM)
+		return 0;
+	if (err)
+		return err;
+
+	err = persistent_ns__list(info->ns);
+	if (!err) {
+		info->nr_cpus = count_cpus(info->ns);
+		info->age = persistent__clock_ns(CLOCK_BOOTTIME) - info->ns->created_ns;
+		err = info__init_events(info);
+	}
+	err = err ?: info__init_rings(info);
+	if (err)
+		persistent_info__exit(info);
+	return err;
+}
+
+void persistent_info__exit(struct persistent_info *info)
+{
+	for (int i = 0; i < info->nr_events; i++)
+		event__exit(&info->events[i]);
+	zfree(&info->events);
+	info->nr_events = 0;
+	zfree(&info->event_of);
+	zfree(&info->rings);
+	info->nr_rings = 0;
+	zfree(&info->cpus);
+	zfree(&info->offline);
+	zfree(&info->missing);
+	persistent_ns__close(info->ns);
+	info->ns = NULL;
+}
+
+static const char *state_of(int nr_members, int nr_off)
+{
+	if (!nr_off)
+		return "on";
+	return nr_off == nr_members ? "off" : "partly off";
+}
+
+const char *persistent_event__state(const struct persistent_event *event)
+{
+	return state_of(event->nr_members, event->nr_off);
+}
+
+const char *persistent_info__state(const struct persistent_info *info)
+{
+	int nr_off = 0;
+
+	for (int i = 0; i < info->nr_events; i++)
+		nr_off += info->events[i].nr_off;
+	return state_of(info->ns->nr_members, nr_off);
+}

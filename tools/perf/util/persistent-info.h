@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_INFO_H
+#define __PERF_PERSISTENT_INFO_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <time.h>
+
+struct evsel;
+struct persistent_member;
+struct persistent_ns;
+
+/* The same event on several CPUs */
+struct persistent_event {
+	struct persistent_member *first;
+	struct evsel		 *evsel;	/* NULL: not looked into, or withheld */
+	unsigned long		 *cpus;		/* bitmaps of persistent_info::nr_cpus */
+	unsigned long		 *offline;
+	unsigned long		 *missing;
+	int			 nr_members;
+	int			 nr_off;
+	u64			 lost;		/* records */
+};
+
+/* A buffer, and what a look into it showed */
+struct persistent_ring {
+	struct persistent_member *member;	/* the one that it belongs to */
+	bool			 sideband;	/* nothing else writes to it */
+	u64			 lost;		/* records, of all that write to it */
+	bool			 seen;		/* or all of the following is 0 */
+	u64			 written;	/* bytes since it was made */
+	u64			 overwritten;	/* of them */
+	u64			 held;		/* bytes of whole records */
+	u64			 nr_records;
+	u64			 oldest;	/* time of a record, in ns; 0: not known */
+	u64			 newest;
+};
+
+/*
+ * What there is to know of a namespace. The members are sorted into events and
+ * buffers; those that count nothing, see persistent_member__is_sideband(), come
+ * last in the one as in the other.
+ */
+struct persistent_info {
+	const char		*name;
+	struct persistent_ns	*ns;		/* NULL: the caller may not open it */
+	struct persistent_event	*events;
+	int			nr_events;
+	int			*event_of;	/* each member */
+	struct persistent_ring	*rings;
+	int			nr_rings;
+	int			nr_cpus;	/* there could be */
+	unsigned long		*cpus;		/* of events that count something */
+	unsigned long		*offline;	/* those of them that are */
+	unsigned long		*missing;	/* those that lack an event */
+	u64			buffer_bytes;
+	u64			lost;
+	u64			age;		/* ns */
+	u64			now;		/* by the clock of the records; 0: not known */
+};
+
+int persistent_info__init(struct persistent_info *info, const char *name);
+void persistent_info__exit(struct persistent_info *info);
+
+/* By another clock than perf's own; 0: there is no such clock */
+u64 persistent__clock_ns(clockid_t clock);
+
+/* "on", "off" or "partly off" */
+const char *persistent_info__state(const struct persistent_info *info);
+const char *persistent_event__state(const struct persistent_event *event);
+
+/* persistent-look.c: copy each buffer that the caller may open once. */
+int persistent_info__look(struct persistent_info *info);
+
+/* What all buffers with side-band records, or all others, show together */
+struct persistent_ring persistent_info__sum(const struct persistent_info *info, bool sideband);
+
+#endif /* __PERF_PERSISTENT_INFO_H */

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * List namespaces of persistent events for programs. What is printed is promised
+ * in Documentation/perf-ctl.txt: keys are only ever added.
+ */
+#include "persistent-list.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <linux/bitmap.h>
+#include <linux/kernel.h>
+#include "json-print.h"
+#include "evsel.h"
+#include "persistent.h"
+#include "persistent-info.h"
+
+#define LIST_VERSION	1
+
+static void print_cpus(struct json_print *json, const char *key, const unsigned long *cpus, int nr)
+{
+	const char *comma = "";
+	int cpu;
+
+	json_print__key(json, key);
+	fputc('[', json->out);
+	for_each_set_bit(cpu, cpus, nr) {
+		fprintf(json->out, "%s%d", comma, cpu);
+		comma = ", ";
+	}
+	fputc(']', json->out);
+}
+
+/* What is 0 because it is not known */
+static void print_known(struct json_print *json, const char *key, u64 value)
+{
+	if (value)
+		json_print__u64(json, key, value);
+	else
+		json_print__null(json, key);
+}
+
+static void print_seen(struct json_print *json, const char *key,
+		       const struct persistent_ring *ring, u64 value)
+{
+	if (ring->seen)
+		json_print__u64(json, key, value);
+	else
+		json_print__null(json, key);
+}
+
+static const char *member__state(const struct persistent_member *member)
+{
+	return member->flags & PERF_PERSIST_DISABLED ? "off" : "on";
+}
+
+static void print_member(struct json_print *json, const struct persistent_member *member)
+{
+	json_print__begin(json, NULL, '{');
+	json_print__u64(json, "id", member->id);
+	json_print__u64(json, "cpu", member->cpu);
+	json_print__string(json, "state", member__state(member));
+	json_print__bool(json, "offline", member->flags & PERF_PERSIST_OFFLINE);
+	print_known(json, "output_id", member->output_id);
+	json_print__u64(json, "lost", member->lost);
+	json_print__end(json, '}');
+}
+
+static void print_attr(struct json_print *json, const struct perf_event_attr *attr)
+{
+	json_print__begin(json, "attr", '{');
+	json_print__u64(json, "type", attr->type);
+	json_print__u64(json, "config", attr->config);
+	json_print__u64(json, "config1", attr->config1);
+	json_print__u64(json, "config2", attr->config2);
+	if (attr->freq) {
+		json_print__null(json, "sample_period");
+		json_print__u64(json, "sample_freq", attr->sample_freq);
+	} else {
+		json_print__u64(json, "sample_period", attr->sample_period);
+		json_print__null(json, "sample_freq");
+	}
+	json_print__u64(json, "sample_type", attr->sample_type);
+	json_print__u64(json, "read_format", attr->read_format);
+	json_print__end(json, '}');
+}
+
+static void print_event(struct json_print *json, const struct persistent_info *info, int nr)
+{
+	const struct persistent_event *event = &info->events[nr];
+	const struct persistent_member *first = event->first;
+
+	json_print__begin(json, NULL, '{');
+	json_print__string(json, "name", first->label[0] ? first->label : NULL);
+	json_print__bool(json, "sideband", persistent_member__is_sideband(first));
+	json_print__string(json, "state", persistent_event__state(event));
+	print_cpus(json, "cpus", event->cpus, info->nr_cpus);
+	print_cpus(json, "cpus_offline", event->offline, info->nr_cpus);
+	print_cpus(json, "cpus_missing", event->missing, info->nr_cpus);
+	json_print__u64(json, "lost", event->lost);
+	print_known(json, "cgroup_id", first->cgroup_id);
+	if (event->evsel)
+		print_attr(json, &event->evsel->core.attr);
+	else
+		json_print__null(json, "attr");
+
+	json_print__begin(json, "members", '[');
+	for (int i = 0; i < info->ns->nr_members; i++) {
+		if (info->event_of[i] == nr)
+			print_member(json, &info->ns->members[i]);
+	}
+	json_print__end(json, ']');
+	json_print__end(json, '}');
+}
+
+static void print_ring(struct json_print *json, const struct persistent_ring *ring)
+{
+	const struct persistent_member *member = ring->member;
+
+	json_print__begin(json, NULL, '{');
+	json_print__u64(json, "id", member->id);
+	json_print__u64(json, "cpu", member->cpu);
+	json_print__bool(json, "sideband", ring->sideband);
+	json_print__bool(json, "overwrite", member->flags & PERF_PERSIST_OVERWRITE);
+	json_print__u64(json, "bytes", member->buffer_size);
+	json_print__u64(json, "lost", ring->lost);
+	print_seen(json, "written_bytes", ring, ring->written);
+	print_seen(json, "overwritten_bytes", ring, ring->overwritten);
+	print_seen(json, "held_bytes", ring, ring->held);
+	print_seen(json, "records", ring, ring->nr_records);
+	print_known(json, "oldest_ns", ring->oldest);
+	print_known(json, "newest_ns", ring->newest);
+	json_print__end(json, '}');
+}
+
+static void print_owner(struct json_print *json, const struct persistent_ns *ns)
+{
+	struct passwd *pw = getpwuid(ns->owner_uid);
+
+	json_print__begin(json, "owner", '{');
+	json_print__u64(json, "uid", ns->owner_uid);
+	json_print__string(json, "user", pw ? pw->pw_name : NULL);
+	json_print__string(json, "comm", ns->owner_comm);
+	json_print__end(json, '}');
+}
+
+/* All keys, so that nobody has to ask whether they are there */
+static void print_withheld(struct json_print *json)
+{
+	static const char * const keys[] = {
+		"id", "state", "all_cpus", "created_ns", "age_ns", "now_ns", "owner", "cpus",
+		"cpus_offline", "cpus_missing", "buffer_bytes", "lost", "overwritten_bytes",
+		"oldest_ns", "newest_ns", "events", "buffers",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		json_print__null(json, keys[i]);
+}
+
+static void print_opened(struct json_print *json, const struct persistent_info *info)
+{
+	struct persistent_ring sum = persistent_info__sum(info, /*sideband=*/false);
+	const struct persistent_ns *ns = info->ns;
+
+	json_print__u64(json, "id", ns->id);
+	json_print__string(json, "state", persistent_info__state(info));
+	json_print__bool(json, "all_cpus",
+			 ns->nr_members && ns->members[0].flags & PERF_PERSIST_ALL_CPUS);
+	json_print__u64(json, "created_ns", ns->created_ns);
+	json_print__u64(json, "age_ns", info->age);
+	print_known(json, "now_ns", info->now);
+	print_owner(json, ns);
+	print_cpus(json, "cpus", info->cpus, info->nr_cpus);
+	print_cpus(json, "cpus_offline", info->offline, info->nr_cpus);
+	print_cpus(json, "cpus_missing", info->missing, info->nr_cpus);
+	json_print__u64(json, "buffer_bytes", info->buffer_bytes);
+	json_print__u64(json, "lost", info->lost);
+	print_seen(json, "overwritten_bytes", &sum, sum.overwritten);
+	print_known(json, "oldest_ns", sum.oldest);
+	print_known(json, "newest_ns", sum.newest);
+
+	json_print__begin(json, "events", '[');
+	for (int i = 0; i < info->nr_events; i++)
+		print_event(json, info, i);
+	json_print__end(json, ']');
+
+	json_print__begin(json, "buffers", '[');
+	for (int i = 0; i < info->nr_rings; i++)
+		print_ring(json, &info->rings[i]);
+	json_print__end(json, ']');
+}
+
+void persistent__print_json(const struct persistent_info *infos, int nr)
+{
+	struct json_print json = { .out = stdout };
+
+	json_print__begin(&json, NULL, '{');
+	json_print__u64(&json, "version", LIST_VERSION);
+	json_print__begin(&json, "namespaces", '[');
+	for (int i = 0; i < nr; i++) {
+		json_print__begin(&json, NULL, '{');
+		json_print__string(&json, "name", infos[i].name);
+		if (infos[i].ns)
+			print_opened(&json, &infos[i]);
+		else
+			print_withheld(&json);
+		json_print__end(&json, '}');
+	}
+	json_print__end(&json, ']');
+	json_print__end(&json, '}');
+}

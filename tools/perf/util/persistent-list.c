@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * List namespaces of persistent events for people: tables that fit a terminal.
+ */
+#include "persistent-list.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <linux/bitmap.h>
+#include <linux/kernel.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include "debug.h"
+#include "evsel_fprintf.h"
+#include "persistent.h"
+#include "persistent-info.h"
+#include "strbuf.h"
+#include "term.h"
+#include "units.h"
+
+#define MAX_COLUMNS	8
+
+/* Lines that nobody looks at in a terminal have an end as well. */
+#define WIDTH_OF_FILES	132
+
+/*
+ * Tables
+ *
+ * Where the terminal is too narrow, columns give way in a given order, each down
+ * to a width of its own. What is cut ends in "..", except in the first column:
+ * it is what people type, so what does not fit there has a line to itself.
+ */
+
+struct give_way {
+	int	column;
+	int	width;		/* 0: the end of the list */
+};
+
+struct table {
+	const char * const	*titles;	/* NULL: the end of the list */
+	const struct give_way	*give_way;
+	char			*(*rows)[MAX_COLUMNS];	/* NULL: not known */
+	int			nr_rows;
+	int			widths[MAX_COLUMNS];
+};
+
+static void table__init(struct table *table, const char * const *titles,
+			const struct give_way *give_way)
+{
+	memset(table, 0, sizeof(*table));
+	table->titles = titles;
+	table->give_way = give_way;
+}
+
+static void table__exit(struct table *table)
+{
+	for (int i = 0; i < table->nr_rows; i++) {
+		for (int j = 0; j < MAX_COLUMNS; j++)
+			free(table->rows[i][j]);
+	}
+	zfree(&table->rows);
+}
+
+/* Put a row at the end; of its cells that are not set nothing is known. */
+static char **table__add_row(struct table *table)
+{
+	char *(*rows)[MAX_COLUMNS];
+
+	rows = realloc(table->rows, (table->nr_rows + 1) * sizeof(*rows));
+	if (!rows)
+		return NULL;
+
+	table->rows = rows;
+	memset(rows[table->nr_rows], 0, sizeof(*rows));
+	return rows[table->nr_rows++];
+}
+
+static const char *table__cell(const struct table *table, int row, int column)
+{
+	return row < 0 ? table->titles[column] : table->rows[row][column] ?: "-";
+}
+
+static int output_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize ws;
+
+	if (columns && atoi(columns) > 0)
+		return atoi(columns);
+	if (!isatty(STDOUT_FILENO))
+		return WIDTH_OF_FILES;
+
+	get_term_dimensions(&ws);
+	return ws.ws_col;
+}
+
+static void table__fit(struct table *table)
+{
+	int excess = -output_width();
+
+	for (int i = 0; table->titles[i]; i++) {
+		table->widths[i] = 0;
+		for (int j = -1; j < table->nr_rows; j++)
+			table->widths[i] = max_t(int, table->widths[i],
+						 strlen(table__cell(table, j, i)));
+		excess += table->widths[i] + (i ? 2 : 0);
+	}
+
+	for (const struct give_way *way = table->give_way; way->width && excess > 0; way++) {
+		int *width = &table->widths[way->column];
+		int floor = max_t(int, way->width, strlen(table->titles[way->column]));
+		int less = clamp(*width - floor, 0, excess);
+
+		*width -= less;
+		excess -= less;
+	}
+}
+
+static void print_cell(const char *str, int width, bool last)
+{
+	bool cut = (int)strlen(str) > width;
+
+	printf("%.*s%s", cut ? width - 2 : width, str, cut ? ".." : "");
+	if (!last)
+		printf("%*s", 2 + (cut ? 0 : width - (int)strlen(str)), "");
+}
+
+static void table__print(const struct table *table)
+{
+	for (int row = -1; row < table->nr_rows; row++) {
+		for (int i = 0; table->titles[i]; i++) {
+			const char *cell = table__cell(table, row, i);
+			bool last = !table->titles[i + 1];
+
+			if (!i && (int)strlen(cell) > table->widths[i]) {
+				printf("%s\n", cell);
+				cell = "";
+			}
+			print_cell(cell, table->widths[i], last);
+		}
+		printf("\n");
+	}
+}
+
+/*
+ * Cells
+ */
+
+static char *fmt(const char *format, ...) __printf(1, 2);
+
+static char *fmt(const char *format, ...)
+{
+	va_list args;
+	char *str;
+
+	va_start(args, format);
+	if (vasprintf(&str, format, args) < 0)
+		str = NULL;
+	va_end(args);
+	return str;
+}
+
+static char *bytes_str(u64 bytes, bool exact)
+{
+	char buf[32];
+
+	if (exact)
+		unit_number__scnprintf_exact(buf, sizeof(buf), bytes);
+	else
+		unit_number__scnprintf(buf, sizeof(buf), bytes);
+	return strdup(buf);
+}
+
+/* The two units that matter */
+static char *time_str(u64 ns)
+{
+	u64 s = ns / NSEC_PER_SEC, m = s / 60, h = m / 60, d = h / 24;
+
+	if (d)
+		return fmt("%" PRIu64 "d%02uh", d, (unsigned int)(h % 24));
+	if (h)
+		return fmt("%" PRIu64 "h%02um", h, (unsigned int)(m % 60));
+	if (m)
+		return fmt("%" PRIu64 "m%02us", m, (unsigned int)(s % 60));
+	return fmt("%" PRIu64 "s", s);
+}
+
+/* How long @time is back; what matters for records is less than a second. */
+static char *back_str(const struct persistent_info *info, u64 time)
+{
+	/* One that was written after it was asked what the time is */
+	u64 ns = info->now > time ? info->now - time : 0;
+
+	if (!time || !info->now)
+		return NULL;
+	if (ns >= 60 * NSEC_PER_SEC)
+		return time_str(ns);
+	return fmt("%u.%us", (unsigned int)(ns / NSEC_PER_SEC),
+		   (unsigned int)(ns % NSEC_PER_SEC / (NSEC_PER_SEC / 10)));
+}
+
+static char *state_str(const char *state, int nr, int nr_offline)
+{
+	const char *offline = "";
+
+	if (nr_offline)
+		offline = nr_offline == nr ? ", offline" : ", partly offline";
+	return fmt("%s%s", state, offline);
+}
+
+static void add_cpus(struct strbuf *sb, const char *before, unsigned long *cpus, int nr,
+		     const char *after)
+{
+	size_t size = 8 * nr + 1;
+	char *buf = malloc(size);
+
+	if (buf) {
+		buf[0] = 0;
+		bitmap_scnprintf(cpus, nr, buf, size);
+		strbuf_addf(sb, "%s%s%s", before, buf, after);
+	}
+	free(buf);
+}
+
+/* 0-2(-3): on the CPUs 0 to 2, and not on 3, where it should be */
+static char *cpus_str(unsigned long *cpus, unsigned long *missing, int nr)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (bitmap_empty(cpus, nr) && bitmap_empty(missing, nr))
+		return NULL;
+	if (!bitmap_empty(cpus, nr))
+		add_cpus(&sb, "", cpus, nr, "");
+	if (!bitmap_empty(missing, nr))
+		add_cpus(&sb, "(-", missing, nr, ")");
+	return strbuf_detach(&sb, NULL);
+}
+
+static char *owner_str(const struct persistent_ns *ns)
+{
+	struct passwd *pw = getpwuid(ns->owner_uid);
+	char comm[sizeof(ns->owner_comm)];
+
+	/* It is for the owner to choose, not what the terminal does. */
+	scnprintf(comm, sizeof(comm), "%s", ns->owner_comm);
+	for (char *c = comm; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
+
+	if (pw)
+		return fmt("%s (%s)", pw->pw_name, comm);
+	return fmt("%u (%s)", ns->owner_uid, comm);
+}
+
+static char *label_str(const struct persistent_member *member)
+{
+	return member->label[0] ? strdup(member->label) : NULL;
+}
+
+static char *number_str(u64 nr)
+{
+	return fmt("%" PRIu64, nr);
+}
+
+/*
+ * The namespaces, one a line
+ */
+
+enum { NS_NAME, NS_STATE, NS_EVENTS, NS_CPUS, NS_BUFFER, NS_AGE, NS_OWNER };
+
+static const char * const ns_titles[] = {
+	"NAME", "STATE", "EVENTS", "CPUS", "BUFFER", "AGE", "OWNER", NULL
+};
+
+static const struct give_way ns_give_way[] = {
+	{ NS_EVENTS, 22 }, { NS_OWNER, 12 }, { NS_CPUS, 12 }, { NS_NAME, 16 },
+	{ NS_EVENTS, 12 }, { NS_NAME, 1 }, { NS_EVENTS, 9 }, { NS_OWNER, 6 },
+	{ NS_CPUS, 6 }, { 0, 0 }
+};
+
+static void set_ns_row(char **row, const struct persistent_info *info)
+{
+	const struct persistent_ns *ns = info->ns;
+
+	row[NS_NAME] = strdup(info->name);
+	if (!ns)
+		return;
+
+	row[NS_STATE] = state_str(persistent_info__state(info),
+				  bitmap_weight(info->cpus, info->nr_cpus),
+				  bitmap_weight(info->offline, info->nr_cpus));
+	row[NS_EVENTS] = persistent_ns__events(ns);
+	row[NS_CPUS] = cpus_str(info->cpus, info->missing, info->nr_cpus);
+	row[NS_BUFFER] = bytes_str(info->buffer_bytes, /*exact=*/true);
+	row[NS_AGE] = time_str(info->age);
+	row[NS_OWNER] = owner_str(ns);
+}
+
+/* Of the events that do not fit, say at least how many there are. */
+static void shorten_events(struct table *table, const struct persistent_info *infos)
+{
+	int width = table->widths[NS_EVENTS], used = strlen(table->titles[NS_EVENTS]);
+
+	for (int i = 0; i < table->nr_rows; i++) {
+		char **cell = &table->rows[i][NS_EVENTS];
+
+		if (!*cell)
+			continue;
+		free(*cell);
+		*cell = persistent_ns__events_within(infos[i].ns, width);
+		used = max_t(int, used, strlen(*cell ?: "-"));
+	}
+	table->widths[NS_EVENTS] = min(width, used);
+}
+
+static void print_namespaces(const struct persistent_info *infos, int nr)
+{
+	struct table table;
+
+	table__init(&table, ns_titles, ns_give_way);
+	for (int i = 0; i < nr; i++) {
+		char **row = table__add_row(&table);
+
+		if (row)
+			set_ns_row(row, &infos[i]);
+	}
+
+	table__fit(&table);
+	shorten_events(&table, infos);
+	table__print(&table);
+	table__exit(&table);
+}
+
+/*
+ * The events of one
+ */
+
+enum { EV_EVENT, EV_STATE, EV_CPUS, EV_BUFFER, EV_LOST };
+
+static const char * const event_titles[] = {
+	"EVENT", "STATE", "CPUS", "BUFFER", "LOST", NULL
+};
+
+static const struct give_way event_give_way[] = {
+	{ EV_CPUS, 20 }, { EV_EVENT, 20 }, { EV_CPUS, 6 }, { EV_EVENT, 1 }, { 0, 0 }
+};
+
+/* What there is for each CPU */
+static char *event_buffer_str(const struct persistent_event *event)
+{
+	const struct persistent_member *member = event->first;
+
+	if (!member->buffer_size)
+		return strdup("none");
+	if (member->output_id != member->id)
+		return strdup("shared");
+	return bytes_str(member->buffer_size, /*exact=*/true);
+}
+
+static void print_events(const struct persistent_info *info)
+{
+	int nr = info->nr_cpus;
+	struct table table;
+
+	table__init(&table, event_titles, event_give_way);
+	for (int i = 0; i < info->nr_events; i++) {
+		const struct persistent_event *event = &info->events[i];
+		char **row = table__add_row(&table);
+
+		if (!row)
+			break;
+		row[EV_EVENT] = persistent_member__is_sideband(event->first) ?
+				strdup("(tasks and maps)") : label_str(event->first);
+		row[EV_STATE] = state_str(persistent_event__state(event), event->nr_members,
+					  bitmap_weight(event->offline, nr));
+		row[EV_CPUS] = cpus_str(event->cpus, event->missing, nr);
+		row[EV_BUFFER] = event_buffer_str(event);
+		row[EV_LOST] = number_str(event->lost);
+	}
+
+	table__fit(&table);
+	table__print(&table);
+	table__exit(&table);
+}
+
+/*
+ * Its buffers
+ */
+
+enum { RING_CPU, RING_OF, RING_BUFFER, RING_FILLED, RING_OLDEST, RING_NEWEST, RING_OVERWRITTEN,
+	RING_LOST };
+
+static const char * const ring_titles[] = {
+	"CPU", "OF", "BUFFER", "FILLED", "OLDEST", "NEWEST", "OVERWRITTEN", "LOST", NULL
+};
+
+static const struct give_way no_give_way[] = { { 0, 0 } };
+
+static void add_ring(struct table *table, const struct persistent_info *info, char *cpu,
+		     bool sideband, u64 bytes, const struct persistent_ring *ring)
+{
+	char **row = table__add_row(table);
+
+	if (!row) {
+		free(cpu);
+		return;
+	}
+
+	row[RING_CPU] = cpu;
+	row[RING_OF] = strdup(sideband ? "tasks" : "events");
+	row[RING_BUFFER] = bytes_str(bytes, /*exact=*/true);
+	row[RING_LOST] = number_str(ring->lost);
+	if (!ring->seen)
+		return;
+
+	row[RING_FILLED] = fmt("%u%%", (unsigned int)(ring->held * 100 / bytes));
+	row[RING_OLDEST] = back_str(info, ring->oldest);
+	row[RING_NEWEST] = back_str(info, ring->newest);
+	row[RING_OVERWRITTEN] = bytes_str(ring->overwritten, /*exact=*/false);
+}
+
+/* A line for each, and one for all of a kind if there are several */
+static void add_rings(struct table *table, const struct persistent_info *info, bool sideband)
+{
+	struct persistent_ring sum = persistent_info__sum(info, sideband);
+	u64 bytes = 0;
+	int nr = 0;
+
+	for (int i = 0; i < info->nr_rings; i++) {
+		const struct persistent_ring *ring = &info->rings[i];
+		const struct persistent_member *member = ring->member;
+
+		if (ring->sideband != sideband)
+			continue;
+		add_ring(table, info, fmt("%d", member->cpu), sideband, member->buffer_size, ring);
+		bytes += member->buffer_size;
+		nr++;
+	}
+
+	if (nr > 1)
+		add_ring(table, info, strdup("all"), sideband, bytes, &sum);
+}
+
+static void print_rings(const struct persistent_info *info)
+{
+	struct table table;
+
+	if (!info->nr_rings)
+		return;
+
+	printf("\n");
+	table__init(&table, ring_titles, no_give_way);
+	add_rings(&table, info, /*sideband=*/false);
+	add_rings(&table, info, /*sideband=*/true);
+	table__fit(&table);
+	table__print(&table);
+	table__exit(&table);
+}
+
+/*
+ * Its members and their attrs, for those who want to know
+ */
+
+enum { MEMBER_ID, MEMBER_CPU, MEMBER_STATE, MEMBER_OUTPUT, MEMBER_LOST, MEMBER_EVENT };
+
+static const char * const member_titles[] = {
+	"ID", "CPU", "STATE", "OUTPUT", "LOST", "EVENT", NULL
+};
+
+static void print_members(const struct persistent_info *info)
+{
+	struct table table;
+
+	table__init(&table, member_titles, no_give_way);
+	for (int i = 0; i < info->ns->nr_members; i++) {
+		const struct persistent_member *member = &info->ns->members[i];
+		char **row = table__add_row(&table);
+
+		if (!row)
+			break;
+		row[MEMBER_ID] = number_str(member->id);
+		row[MEMBER_CPU] = fmt("%d", member->cpu);
+		row[MEMBER_STATE] = state_str(member->flags & PERF_PERSIST_DISABLED ? "off" : "on",
+					      1, !!(member->flags & PERF_PERSIST_OFFLINE));
+		if (member->output_id)
+			row[MEMBER_OUTPUT] = number_str(member->output_id);
+		row[MEMBER_LOST] = number_str(member->lost);
+		row[MEMBER_EVENT] = label_str(member);
+	}
+
+	table__fit(&table);
+	table__print(&table);
+	table__exit(&table);
+}
+
+static void print_attrs(const struct persistent_info *info)
+{
+	struct perf_attr_details details = { .verbose = true };
+
+	for (int i = 0; i < info->nr_events; i++) {
+		if (info->events[i].evsel)
+			evsel__fprintf(info->events[i].evsel, &details, stdout);
+	}
+}
+
+static void print_details(const struct persistent_info *info)
+{
+	print_namespaces(info, 1);
+	if (!info->ns)
+		return;
+
+	printf("\n");
+	print_events(info);
+	print_rings(info);
+	if (verbose > 0) {
+		printf("\n");
+		print_members(info);
+		printf("\n");
+		print_attrs(info);
+	}
+}
+
+static void print_infos(const struct persistent_info *infos, int nr,
+			enum persistent_list_format format)
+{
+	if (format == PERSISTENT_LIST_JSON) {
+		persistent__print_json(infos, nr);
+	} else if (format == PERSISTENT_LIST_DETAILS) {
+		for (int i = 0; i < nr; i++) {
+			if (i)
+				printf("\n");
+			print_details(&infos[i]);
+		}
+	} else if (nr) {
+		print_namespaces(infos, nr);
+	}
+}
+
+static int info__get(struct persistent_info *info, const char *name,
+		     enum persistent_list_format format)
+{
+	int err = persistent_info__init(info, name);
+
+	if (!err && info->ns && format != PERSISTENT_LIST_TABLE) {
+		err = persistent_info__look(info);
+		if (err)
+			persistent_info__exit(info);
+	}
+	return err;
+}
+
+int persistent__print_list(char * const *names, int nr, enum persistent_list_format format)
+{
+	struct persistent_info *infos = calloc(nr ?: 1, sizeof(*infos));
+	int nr_infos = 0, ret = 0;
+
+	if (!infos)
+		return -ENOMEM;
+
+	for (int i = 0; i < nr; i++) {
+		int err = info__get(&infos[nr_infos], names[i], format);
+
+		if (!err) {
+			nr_infos++;
+		} else if (err != -ENOENT && err != -ENODEV) {
+			/* Not one that was deleted since its name was read */
+			persistent__err_open(err, names[i]);
+			ret = err;
+		}
+	}
+
+	print_infos(infos, nr_infos, format);
+
+	for (int i = 0; i < nr_infos; i++)
+		persistent_info__exit(&infos[i]);
+	free(infos);
+	return ret;
+}

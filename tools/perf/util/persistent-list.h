@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_LIST_H
+#define __PERF_PERSISTENT_LIST_H
+
+#include <stdbool.h>
+
+struct persistent_info;
+
+enum persistent_list_format {
+	PERSISTENT_LIST_TABLE,		/* a line each */
+	PERSISTENT_LIST_DETAILS,	/* and their events and buffers */
+	PERSISTENT_LIST_JSON,
+};
+
+/* Those that were deleted meanwhile are left out. */
+int persistent__print_list(char * const *names, int nr, enum persistent_list_format format);
+
+/* persistent-json.c */
+void persistent__print_json(const struct persistent_info *infos, int nr);
+
+#endif /* __PERF_PERSISTENT_LIST_H */

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How far back the buffers of persistent events go, and what they have lost. The
+ * kernel knows no more than how much was written; the records know the times.
+ */
+#include "persistent-info.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <internal/lib.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/time64.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include "event.h"
+#include "evsel.h"
+#include "persistent.h"
+#include "persistent-read.h"
+#include "../perf-sys.h"
+
+static void widen(struct persistent_ring *ring, u64 oldest, u64 newest)
+{
+	if (oldest && (!ring->oldest || oldest < ring->oldest))
+		ring->oldest = oldest;
+	ring->newest = max(ring->newest, newest);
+}
+
+struct persistent_ring persistent_info__sum(const struct persistent_info *info, bool sideband)
+{
+	struct persistent_ring sum = { .member = NULL };
+
+	for (int i = 0; i < info->nr_rings; i++) {
+		const struct persistent_ring *ring = &info->rings[i];
+
+		if (ring->sideband != sideband)
+			continue;
+
+		sum.seen |= ring->seen;
+		sum.lost += ring->lost;
+		sum.written += ring->written;
+		sum.overwritten += ring->overwritten;
+		sum.held += ring->held;
+		sum.nr_records += ring->nr_records;
+		widen(&sum, ring->oldest, ring->newest);
+	}
+	return sum;
+}
+
+struct look {
+	struct persistent_info	*info;
+	struct persistent_ring	*ring;
+	struct evsel		*evsel;		/* the only one that writes to it */
+	bool			ids;		/* records say whose they are */
+	struct evsel		*clock;		/* one that has the clock of the times */
+};
+
+static struct evsel *info__evsel(const struct persistent_info *info,
+				 const struct persistent_member *member)
+{
+	return info->events[info->event_of[member - info->ns->members]].evsel;
+}
+
+static bool same_clock(const struct evsel *a, const struct evsel *b)
+{
+	const struct perf_event_attr *x = &a->core.attr, *y = &b->core.attr;
+
+	return x->use_clockid == y->use_clockid && (!x->use_clockid || x->clockid == y->clockid);
+}
+
+static int member_id_cmp(const void *id, const void *member)
+{
+	u64 a = *(const u64 *)id, b = ((const struct persistent_member *)member)->id;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The kernel lists them in the order of their ids. */
+static struct persistent_member *ns__find_member(const struct persistent_ns *ns, u64 id)
+{
+	return bsearch(&id, ns->members, ns->nr_members, sizeof(*ns->members), member_id_cmp);
+}
+
+/* Who writes to the buffer? */
+static void look__start(struct look *look, struct persistent_ring *ring)
+{
+	struct persistent_ns *ns = look->info->ns;
+	int nr_writers = 0;
+
+	look->ring = ring;
+	look->evsel = NULL;
+	look->ids = true;
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		struct persistent_member *member = &ns->members[i];
+
+		if (member->output_id != ring->member->id)
+			continue;
+
+		look->evsel = nr_writers++ ? NULL : info__evsel(look->info, member);
+		look->ids &= !!(member->attr.sample_type & PERF_SAMPLE_IDENTIFIER);
+	}
+}
+
+static struct evsel *look__evsel(const struct look *look, const union perf_event *event)
+{
+	const struct persistent_member *member;
+	size_t nr = (event->header.size - sizeof(event->header)) / sizeof(u64);
+	u64 id;
+
+	if (look->evsel || !look->ids || !nr)
+		return look->evsel;
+
+	id = event->sample.array[event->header.type == PERF_RECORD_SAMPLE ? 0 : nr - 1];
+	member = ns__find_member(look->info->ns, id);
+	return member ? info__evsel(look->info, member) : NULL;
+}
+
+static void look__at_record(struct look *look, union perf_event *event)
+{
+	struct persistent_ring *ring = look->ring;
+	struct evsel *evsel = look__evsel(look, event);
+	u64 time;
+
+	ring->nr_records++;
+	ring->held += event->header.size;
+
+	if (evsel && same_clock(evsel, look->clock) &&
+	    !evsel__parse_sample_timestamp(evsel, event, &time))
+		widen(ring, time, time);
+}
+
+static int look__at_records(void *_look, void *records, size_t size)
+{
+	for (size_t pos = 0; pos < size; ) {
+		union perf_event *event = records + pos;
+
+		look__at_record(_look, event);
+		pos += event->header.size;
+	}
+	return 0;
+}
+
+static int ring__read(struct persistent_ring *ring, int fd, struct look *look)
+{
+	struct persistent_reader *reader = persistent_reader__new();
+	struct persistent_member *member = ring->member;
+	int err;
+
+	if (!reader)
+		return -ENOMEM;
+
+	err = persistent_reader__add(reader, fd, member->buffer_size, member->cpu,
+				     member->flags & PERF_PERSIST_OVERWRITE);
+	if (!err)
+		err = persistent_reader__read(reader, look__at_records, look);
+	persistent_reader__delete(reader);
+	return err < 0 ? err : persistent_member__written(member, fd, &ring->written);
+}
+
+static int look__at_ring(struct look *look, struct persistent_ring *ring)
+{
+	int fd = persistent_member__open(look->info->ns, ring->member), err;
+
+	/* Not for the caller to see, or deleted since it was listed */
+	if (fd == -EACCES || fd == -EPERM || fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd;
+
+	look__start(look, ring);
+	err = ring__read(ring, fd, look);
+	close(fd);
+	if (err)
+		return err == -ENODEV ? 0 : err;
+
+	/* Queues do not overwrite: their writers wait for the consumer, or lose records. */
+	if (ring->member->flags & PERF_PERSIST_OVERWRITE &&
+	    ring->written > ring->member->buffer_size)
+		ring->overwritten = ring->written - ring->member->buffer_size;
+	ring->seen = true;
+	return 0;
+}
+
+u64 persistent__clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	if (clock_gettime(clock, &now))
+		return 0;
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+/*
+ * No system call tells the time of perf's own clock, but records do: one is made
+ * by taking the name that the thread has already.
+ */
+static u64 perf_clock_ns(void)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_SOFTWARE,
+		.size		= sizeof(attr),
+		.config		= PERF_COUNT_SW_DUMMY,
+		.sample_type	= PERF_SAMPLE_TIME,
+		.sample_id_all	= 1,
+		.comm		= 1,
+		.exclude_kernel	= 1,
+		.exclude_hv	= 1,
+	};
+	struct perf_event_header *header;
+	char comm[PERF_PERSIST_COMM_SIZE];
+	u64 now = 0;
+	void *base;
+	int fd;
+
+	fd = sys_perf_event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return 0;
+
+	base = mmap(NULL, 2 * page_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base != MAP_FAILED) {
+		header = base + page_size;
+		if (!prctl(PR_GET_NAME, comm) && !prctl(PR_SET_NAME, comm) &&
+		    header->type == PERF_RECORD_COMM)
+			now = *(u64 *)((void *)header + header->size - sizeof(now));
+		munmap(base, 2 * page_size);
+	}
+	close(fd);
+	return now;
+}
+
+static int info__init_evsels(struct persistent_info *info)
+{
+	for (int i = 0; i < info->nr_events; i++) {
+		struct persistent_event *event = &info->events[i];
+
+		if (event->evsel || event->first->flags & PERF_PERSIST_ATTR_WITHHELD)
+			continue;
+
+		event->evsel = evsel__new(&event->first->attr);
+		if (!event->evsel)
+			return -ENOMEM;
+		if (event->first->label[0])
+			event->evsel->name = strdup(event->first->label);
+	}
+	return 0;
+}
+
+int persistent_info__look(struct persistent_info *info)
+{
+	struct look look = { .info = info };
+	int err = info__init_evsels(info);
+
+	for (int i = 0; i < info->nr_events && !look.clock; i++)
+		look.clock = info->events[i].evsel;
+	if (err || !look.clock)
+		return err;
+
+	for (int i = 0; i < info->nr_rings && !err; i++)
+		err = look__at_ring(&look, &info->rings[i]);
+
+	if (look.clock->core.attr.use_clockid)
+		info->now = persistent__clock_ns(look.clock->core.attr.clockid);
+	else
+		info->now = perf_clock_ns();
+	return err;
+}

@@ -17,6 +17,7 @@
 #include "util/debug.h"
 #include "util/persistent.h"
 #include "util/persistent-list.h"
+#include "util/units.h"
 
 static struct {
 	bool		 list;
@@ -24,6 +25,11 @@ static struct {
 	bool		 delete;
 	bool		 json;
 	const char	*output;
+	const char	*cpus;
+	const char	*last;
+	const char	*from;
+	const char	*to;
+	const char	*max_size;
 } ctl;
 
 static const struct option ctl_options[] = {
@@ -31,14 +37,21 @@ static const struct option ctl_options[] = {
 	OPT_BOOLEAN('r', "read", &ctl.read, "write what a namespace holds to a file"),
 	OPT_BOOLEAN('d', "delete", &ctl.delete, "delete the namespaces that are named"),
 	OPT_BOOLEAN('j', "json", &ctl.json, "list for programs, in JSON"),
-	OPT_STRING('o', "output", &ctl.output, "file", "output file of -r"),
+	OPT_STRING('o', "output", &ctl.output, "file", "output file of -r, - for a pipe"),
+	OPT_STRING('C', "cpu", &ctl.cpus, "cpu", "read what is of these CPUs"),
+	OPT_STRING(0, "last", &ctl.last, "time", "read what is not older than this, as in 30s"),
+	OPT_STRING(0, "from", &ctl.from, "time",
+		   "read what is from this time on, in seconds of the perf clock"),
+	OPT_STRING(0, "to", &ctl.to, "time", "read what is up to this time"),
+	OPT_STRING(0, "max-size", &ctl.max_size, "size",
+		   "size of the output of -r, B, K, M or G, into which goes what is newest"),
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_END()
 };
 
 static const char * const ctl_usage[] = {
 	"perf ctl -l [-v | --json] [<namespace>]",
-	"perf ctl -r <namespace> [-o <file>]",
+	"perf ctl -r <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
 	"perf ctl -d <namespace>...",
 	NULL
 };
@@ -80,14 +93,49 @@ static int __cmd_list(int argc, const char **argv)
 	return err;
 }
 
+/* A bad one is refused here, as it is perf record that would show its usage. */
+static int check_max_size(const char *size)
+{
+	struct parse_tag tags[] = {
+		{ .tag = 'B', .mult = 1 },
+		{ .tag = 'K', .mult = 1 << 10 },
+		{ .tag = 'M', .mult = 1 << 20 },
+		{ .tag = 'G', .mult = 1 << 30 },
+		{ .tag = 0 },
+	};
+	unsigned long bytes = parse_tag_value(size, tags);
+
+	if (bytes && bytes != (unsigned long)-1)
+		return 0;
+
+	pr_err("--max-size takes a number with a unit, B, K, M or G, as in --max-size 10M: not '%s'.\n",
+	       size);
+	return -EINVAL;
+}
+
 static int __cmd_read(const char *name)
 {
-	struct persistent_ns *ns = persistent_ns__open(name, /*write=*/false);
-	const char *argv[] = { "record", "-e", NULL, "-a", "-o", ctl.output ?: "perf.data", NULL };
+	const struct {
+		const char *option;
+		const char *value;
+	} options[] = {
+		{ "-o", ctl.output ?: "perf.data" },
+		{ "-C", ctl.cpus },
+		{ "--last", ctl.last },
+		{ "--from", ctl.from },
+		{ "--to", ctl.to },
+		{ "--max-size", ctl.max_size },
+	};
+	const char *argv[4 + 2 * ARRAY_SIZE(options)] = { "record", "-e", };
+	struct persistent_ns *ns;
 	char *event;
-	int err;
+	int argc, err;
+
+	if (ctl.max_size && check_max_size(ctl.max_size))
+		return -1;
 
 	/* Opened to have it said here if there is none, in terms of names. */
+	ns = persistent_ns__open(name, /*write=*/false);
 	if (!ns)
 		return -1;
 	persistent_ns__close(ns);
@@ -95,9 +143,21 @@ static int __cmd_read(const char *name)
 	if (asprintf(&event, PERSISTENT_PMU "/%s/", name) < 0)
 		return -ENOMEM;
 	argv[2] = event;
-	err = cmd_record(ARRAY_SIZE(argv) - 1, argv);
+	argc = 3;
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		if (options[i].value) {
+			argv[argc++] = options[i].option;
+			argv[argc++] = options[i].value;
+		}
+	}
+	err = cmd_record(argc, argv);
 	free(event);
 	return err;
+}
+
+static bool any_slice(void)
+{
+	return ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size;
 }
 
 /* One that cannot be deleted does not keep the others. */
@@ -123,6 +183,10 @@ int cmd_ctl(int argc, const char **argv)
 	if (ctl.list + ctl.read + ctl.delete != 1 || (ctl.json && !ctl.list) ||
 	    (ctl.list && argc > 1) || (ctl.read && argc != 1) || (ctl.delete && !argc))
 		usage_with_options(ctl_usage, ctl_options);
+
+	if (!ctl.read && any_slice())
+		usage_with_options_msg(ctl_usage, ctl_options,
+				       "-o, -C, --last, --from, --to and --max-size belong to -r\n");
 
 	if (persistent__check_supported())
 		return -1;

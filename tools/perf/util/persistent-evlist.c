@@ -495,8 +495,10 @@ struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *
 
 	if (cpu_list) {
 		persistent->only = perf_cpu_map__new(cpu_list);
-		if (!persistent->only)
+		if (!persistent->only) {
+			pr_err("-C takes a list of CPUs, as in -C 0-3,8: not '%s'.\n", cpu_list);
 			goto out_delete;
+		}
 	}
 
 	if (!attach_all(evlist, persistent))

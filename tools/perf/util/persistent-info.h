@@ -72,7 +72,7 @@ const char *persistent_event__state(const struct persistent_event *event);
 /* persistent-look.c: copy each buffer that the caller may open once. */
 int persistent_info__look(struct persistent_info *info);
 
-/* What all buffers with side-band records, or all others, show together */
+/* What all buffers with side-band records, or all others, show together, if all were seen */
 struct persistent_ring persistent_info__sum(const struct persistent_info *info, bool sideband);
 
 #endif /* __PERF_PERSISTENT_INFO_H */

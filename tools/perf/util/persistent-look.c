@@ -30,7 +30,7 @@ static void widen(struct persistent_ring *ring, u64 oldest, u64 newest)
 
 struct persistent_ring persistent_info__sum(const struct persistent_info *info, bool sideband)
 {
-	struct persistent_ring sum = { .member = NULL };
+	struct persistent_ring sum = { .seen = true };
 
 	for (int i = 0; i < info->nr_rings; i++) {
 		const struct persistent_ring *ring = &info->rings[i];
@@ -38,7 +38,7 @@ struct persistent_ring persistent_info__sum(const struct persistent_info *info, 
 		if (ring->sideband != sideband)
 			continue;
 
-		sum.seen |= ring->seen;
+		sum.seen &= ring->seen;
 		sum.lost += ring->lost;
 		sum.written += ring->written;
 		sum.overwritten += ring->overwritten;

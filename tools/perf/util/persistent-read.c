@@ -34,6 +34,7 @@
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
 #include <internal/mmap.h>
+#include "../ui/progress.h"
 #include "debug.h"
 #include "util.h"
 
@@ -57,6 +58,7 @@ struct persistent_reader {
 	size_t			 out_len;
 	persistent_push_t	 push;
 	void			*to;
+	struct ui_progress	*progress;	/* NULL: nobody wants to see it */
 };
 
 struct persistent_reader *persistent_reader__new(void)
@@ -156,12 +158,21 @@ static ssize_t reader__find_records(struct persistent_reader *reader, size_t fro
 	return reader__note_start(reader, nr, pos) ?: (ssize_t)nr;
 }
 
+static int reader__push(struct persistent_reader *reader, void *records, size_t len)
+{
+	int err = reader->push(reader->to, records, len);
+
+	if (reader->progress)
+		ui_progress__update(reader->progress, len);
+	return err;
+}
+
 static int reader__flush(struct persistent_reader *reader)
 {
 	size_t len = reader->out_len;
 
 	reader->out_len = 0;
-	return len ? reader->push(reader->to, reader->out, len) : 0;
+	return len ? reader__push(reader, reader->out, len) : 0;
 }
 
 /* @nr records were found: hand them on in reverse, which is oldest first. */
@@ -279,16 +290,38 @@ static int buffer__read_forward(struct persistent_buffer *buf,
 	buf->pos = start + reader->starts[nr];
 	if (!nr)
 		return 0;
-	return reader->push(reader->to, reader->copy + skip, reader->starts[nr] - skip);
+	return reader__push(reader, reader->copy + skip, reader->starts[nr] - skip);
 }
 
-int persistent_reader__read(struct persistent_reader *reader,
-			    persistent_push_t push, void *to)
+/* What there is to read now, more or less */
+static u64 buffer__unread(struct persistent_buffer *buf)
+{
+	u64 head = perf_mmap__read_head(&buf->map);
+	u64 unread = buf->pos - head;
+
+	if (!buf->map.overwrite)
+		unread = head - max(buf->pos, perf_mmap__read_tail(&buf->map));
+	return min_t(u64, unread, buf->map.mask);
+}
+
+void persistent_reader__set_progress(struct persistent_reader *reader,
+				     struct ui_progress *progress)
+{
+	reader->progress = progress;
+}
+
+static void reader__init_progress(struct persistent_reader *reader)
+{
+	u64 unread = 0;
+
+	for (int i = 0; i < reader->nr; i++)
+		unread += buffer__unread(&reader->buffers[i]);
+	ui_progress__init_size(reader->progress, unread, "Reading...");
+}
+
+static int reader__read(struct persistent_reader *reader)
 {
 	int fullest = 0;
-
-	reader->push = push;
-	reader->to = to;
 
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
@@ -309,6 +342,22 @@ int persistent_reader__read(struct persistent_reader *reader,
 	}
 
 	return fullest;
+}
+
+int persistent_reader__read(struct persistent_reader *reader,
+			    persistent_push_t push, void *to)
+{
+	int ret;
+
+	reader->push = push;
+	reader->to = to;
+
+	if (reader->progress)
+		reader__init_progress(reader);
+	ret = reader__read(reader);
+	if (reader->progress)
+		ui_progress__finish();
+	return ret;
 }
 
 int persistent_reader__next_ms(int ms, int percent)

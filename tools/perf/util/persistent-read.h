@@ -8,6 +8,7 @@
 
 struct perf_event_mmap_page;
 struct persistent_reader;
+struct ui_progress;
 
 /* Takes whole records, oldest first; a negative return ends the reading. */
 typedef int (*persistent_push_t)(void *to, void *records, size_t size);
@@ -17,6 +18,10 @@ void persistent_reader__delete(struct persistent_reader *reader);
 
 int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size,
 			   int cpu, bool overwrite);
+
+/* Update @progress from now on. */
+void persistent_reader__set_progress(struct persistent_reader *reader,
+				     struct ui_progress *progress);
 
 /* How full the fullest buffer had become since the last call, in percent */
 int persistent_reader__read(struct persistent_reader *reader,

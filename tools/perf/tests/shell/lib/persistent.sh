@@ -119,6 +119,24 @@ column() {
 		NR == 2 { print $nr }' "$tmp/out"
 }
 
+# Many records: each of @1 bytes that are written one by one makes one, on CPU 0.
+fill_event=syscalls:sys_enter_write
+fill_filter="count == 1"
+
+fill() {
+	taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count="$1" status=none
+}
+
+require_fill() {
+	type -P taskset > /dev/null || skip "no taskset"
+	perf list tracepoint 2> /dev/null | grep -q "$fill_event" || skip "no tracepoint $fill_event"
+}
+
+# filled FILE: how many of them are in there
+filled() {
+	perf script -i "$1" -F comm,event 2> /dev/null | grep -c "^ *dd *$fill_event: *$" || true
+}
+
 # A program of a name that no other has, so that its execs can be counted
 exec_event=sched:sched_process_exec
 marker=$tmp/mark_$$

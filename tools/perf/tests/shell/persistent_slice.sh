@@ -1,0 +1,187 @@
+#!/bin/bash
+# perf ctl -r reads a part of a namespace: by time, by CPU, by size, into a pipe
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+
+# The time of each run of the marker, in the order of time
+mark_times() {
+	perf script --ns -i "$1" -F time,event,trace 2> /dev/null |
+		sed -n "s|^ *\([0-9.]*\): *sched:sched_process_exec: filename=$marker .*|\1|p"
+}
+
+samples() {
+	perf script -i "$1" -F time 2> /dev/null | wc -l
+}
+
+size_of() {
+	stat -c %s "$1"
+}
+
+test_bounds() {
+	local times
+
+	mark 6
+	check "read all" perf ctl -r "$ns" -o "$data"
+	mapfile -t times < <(mark_times "$data")
+	same "execs" 6 "${#times[@]}"
+
+	check "--from" perf ctl -r "$ns" -o "$data" --from "${times[2]}"
+	same "execs from the third on" "${times[*]:2}" "$(mark_times "$data" | xargs)"
+	check "--to" perf ctl -r "$ns" -o "$data" --to "${times[2]}"
+	same "execs up to the third" "${times[*]:0:3}" "$(mark_times "$data" | xargs)"
+	check "both" perf ctl -r "$ns" -o "$data" --from "${times[1]}" --to "${times[4]}"
+	same "execs in between" "${times[*]:1:4}" "$(mark_times "$data" | xargs)"
+	check "perf record" perf record -e "persistent/$ns/" -o "$data" --from "${times[1]}" \
+	      --to "${times[4]}"
+	same "execs in between" "${times[*]:1:4}" "$(mark_times "$data" | xargs)"
+
+	# What a time is for perf report, it is here.
+	perf script -i "$data" --time "${times[1]},${times[4]}" > "$tmp/by_script" 2> /dev/null
+	perf script -i "$data" > "$tmp/by_ctl" 2> /dev/null
+	check "as perf script --time" cmp "$tmp/by_script" "$tmp/by_ctl"
+}
+
+# Who ran is known, though it was said before the slice, and he is dead.
+test_names_before() {
+	local start
+
+	perf test -w noploop > /dev/null 2>&1 &
+	wait $!
+	check "read all" perf ctl -r "$ns" -o "$data"
+	start=$(perf script --ns -i "$data" -F comm,time,event,ip,sym 2> /dev/null |
+		sed -n 's/^ *perf *\([0-9.]*\): *clock: *[0-9a-f]* noploop$/\1/p' | sed -n '$p')
+	check "a late sample of it" test "$start"
+	check "from there on" perf ctl -r "$ns" -o "$data" --from "$start"
+	check "its name and function" sh -c "perf script --ns -i $data -F comm,time,event,ip,sym |
+		grep '^ *perf *$start: *clock: *[0-9a-f]* noploop$'"
+}
+
+test_last() {
+	check "an hour" perf ctl -r "$ns" -o "$data" --last 1h
+	same "execs" 6 "$(marks "$data")"
+	check "60 minutes" perf ctl -r "$ns" -o "$data" --last 60m
+	same "execs" 6 "$(marks "$data")"
+	# Too short for anything to be in there but what comes while it is read
+	check "a nanosecond" perf ctl -r "$ns" -o "$data" --last 1ns
+	same "execs" 0 "$(marks "$data")"
+	check "a microsecond" perf ctl -r "$ns" -o "$data" --last 1us
+	same "execs" 0 "$(marks "$data")"
+}
+
+# An event with a clock of its own is asked in terms of that clock.
+test_clock() {
+	check "CLOCK_MONOTONIC" perf record -P "${ns}_mono" -e "$exec_event" -m 8 -a --clockid monotonic
+	mark 2
+	check "an hour" perf ctl -r "${ns}_mono" -o "$data" --last 1h
+	same "execs" 2 "$(marks "$data")"
+	check "a nanosecond" perf ctl -r "${ns}_mono" -o "$data" --last 1ns
+	same "execs" 0 "$(marks "$data")"
+}
+
+test_cpus() {
+	check "-C" perf ctl -r "$ns" -o "$data" -C 0
+	same "CPUs" 0 "$(perf script -i "$data" -F cpu 2> /dev/null | tr -d '[] ' | sort -un |
+			 sed 's/^0*\(.\)/\1/')"
+}
+
+test_size() {
+	local all size first last file
+
+	check "read all" perf ctl -r "$ns" -o "$data"
+	all=$(samples "$data")
+	size=$(size_of "$data")
+
+	# Less than what there is by more than comes while it is read
+	size=$((size - 30000))
+	check "--max-size" perf ctl -r "$ns" -o "$data" --max-size ${size}B
+	says "what it does" 'max-size leaves out [0-9]* older records'
+	check "it is not larger" test "$(size_of "$data")" -le "$size"
+	check "fewer samples" test "$(samples "$data")" -lt "$all"
+	check "some samples" test "$(samples "$data")" -gt 0
+
+	# The newest are there, and none is missing between them.
+	perf script --ns -i "$data" -F cpu,time,event > "$tmp/newest" 2> /dev/null
+	check "read all" perf ctl -r "$ns" -o "$data"
+	perf script --ns -i "$data" -F cpu,time,event > "$tmp/all" 2> /dev/null
+	# One CPU is read after the other, so compare up to where the first one ends.
+	first=$(sed -n '1s/.* \([0-9.]*\): .*/\1/p' "$tmp/newest")
+	last=$(awk '{ last[$1] = $2 } END { for (cpu in last) print last[cpu] + 0 }' \
+		CONVFMT=%.9f OFMT=%.9f "$tmp/newest" | sort -g | head -n 1)
+	for file in "$tmp/newest" "$tmp/all"; do
+		awk -v first="$first" -v last="$last" \
+			'$2 + 0 >= first + 0 && $2 + 0 <= last + 0' "$file" > "$file.common"
+	done
+	check "samples in common" test -s "$tmp/all.common"
+	check "the same ones" cmp "$tmp/newest.common" "$tmp/all.common"
+
+	check "much room" perf ctl -r "$ns" -o "$data" --max-size 1G
+	same "execs" 8 "$(marks "$data")"
+	refuse "too small" "too small for any sample" perf ctl -r "$ns" -o "$data" --max-size 1K
+	check "--max-size to a pipe" sh -c "perf ctl -r $ns -o - --max-size ${size}B > $tmp/pipe"
+	check "it is not larger" test "$(size_of "$tmp/pipe")" -le "$size"
+	check "some samples" test "$(samples "$tmp/pipe")" -gt 0
+}
+
+test_pipe() {
+	check "read all" perf ctl -r "$ns" -o "$data"
+	check "-o - to perf script" \
+	      sh -c "perf ctl -r $ns -o - | perf script -i - -F comm,time,event,trace > $tmp/piped"
+	same "execs" 8 "$(grep -c "filename=$marker " "$tmp/piped")"
+	check "-o - to perf inject" \
+	      sh -c "perf ctl -r $ns -o - | perf inject -b -i - -o $tmp/injected"
+	same "execs" 8 "$(marks "$tmp/injected")"
+	check "-o - through perf inject" \
+	      sh -c "perf ctl -r $ns -o - | perf inject -b | perf script -i - > $tmp/piped"
+	same "execs" 8 "$(grep -c "filename=$marker " "$tmp/piped")"
+}
+
+test_refusals() {
+	local bad
+
+	for bad in 30 s 1.5s -1s 0s 30sec 99999999999999999999h ""; do
+		refuse "--last '$bad'" "as in --last 30s" perf ctl -r "$ns" -o "$data" --last "$bad"
+	done
+	for bad in yesterday 1.1234567890 -5 1,2 10%; do
+		refuse "--from $bad" "--from takes a time as perf script shows it" \
+		       perf ctl -r "$ns" -o "$data" "--from=$bad"
+		refuse "--to $bad" "--to takes a time as perf script shows it" \
+		       perf ctl -r "$ns" -o "$data" "--to=$bad"
+	done
+	refuse "an end before the start" "exchange them" \
+	       perf ctl -r "$ns" -o "$data" --from 2 --to 1.5
+	refuse "two starts" "give one of them" perf ctl -r "$ns" -o "$data" --from 2 --last 1s
+	for bad in 10 M 0K much 1T; do
+		refuse "--max-size $bad" "as in --max-size 10M" \
+		       perf ctl -r "$ns" -o "$data" --max-size "$bad"
+	done
+	refuse "-C" "-C takes a list of CPUs" perf ctl -r "$ns" -o "$data" -C one
+	refuse "a CPU without events" "no event that may be opened is on these CPUs" \
+	       perf ctl -r "$ns" -o "$data" -C 4095
+	refuse "without -r" "belong to -r" perf ctl -l "$ns" --last 30s
+	refuse "-k of a part" "would delete what is not in the file" \
+	       perf record -e "persistent/$ns/" -o "$data" -k --last 30s
+	refuse "-k of a part" "would delete what is not in the file" \
+	       perf record -e "persistent/$ns/" -o "$data" -k --max-size 1M
+	check "it is still there" exists "$ns"
+	refuse "other events" "there is no -e persistent/NS/" \
+	       perf record -e cpu-clock -o "$data" --last 30s true
+
+	check "a slice from before" perf ctl -r "$ns" -o "$data" --to 0.000000001
+	says "there is none" "no sample is in the slice: those that are there are from [0-9.]* to "
+}
+
+check "create" perf record -P "$ns" -e "$exec_event" -e cpu-clock/freq=49,name=clock/ -m 1024 -a
+test_bounds
+test_names_before
+test_last
+test_clock
+test_cpus
+test_size
+test_pipe
+test_refusals
+exit "$failed"

@@ -1,0 +1,96 @@
+#!/bin/bash
+# a namespace whose contents cannot be written, or may not be read, keeps them
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+require_fill
+
+nr=20000
+lost="Nothing is lost"
+
+nothing_lost() {
+	check "$1: read all" perf ctl -r "$ns" -o "$data"
+	same "$1: everything" "$nr" "$(filled "$data")"
+}
+
+# shellcheck disable=SC2317 # called at the end
+leave_small() {
+	mountpoint -q "$tmp/small" && umount "$tmp/small"
+}
+
+# Full among the records, in front of the header, and in what is behind the records
+test_full_disk() {
+	local page size of
+
+	page=$(getconf PAGE_SIZE)
+	size=$(stat -c %s "$data")
+	mkdir "$tmp/small"
+	at_end leave_small
+	for of in $((size / 2)) $((size / 10)) $((size - page)) $((size - 3 * page)); do
+		if ! mount -t tmpfs -o size=$((of / page * page)) small "$tmp/small"; then
+			echo "no tmpfs: not tested"
+			return
+		fi
+		refuse "room for $of of $size" "$lost" perf ctl -r "$ns" -o "$tmp/small/perf.data"
+		check "what went wrong" grep -Eq "failed to write|No space left" "$tmp/said"
+		refuse "-k" "'$ns' is not deleted" \
+		       perf record -e "persistent/$ns/" -o "$tmp/small/perf.data" -k
+		umount "$tmp/small"
+	done
+	check "it is still there" exists "$ns"
+	nothing_lost "full disk"
+
+	refuse "/dev/full" "$lost" sh -c "perf ctl -r $ns -o - > /dev/full"
+	same "said once" 1 "$(grep -c "No space left on device" "$tmp/said")"
+	nothing_lost "/dev/full"
+}
+
+test_broken_pipe() {
+	perf ctl -r "$ns" -o - 2> "$tmp/said" | head -c 1 > /dev/null
+	check "status of a broken pipe" test "${PIPESTATUS[0]}" -ne 0
+	check "it is named" grep -q "Broken pipe" "$tmp/said"
+	check "and not all" grep -q "$lost" "$tmp/said"
+	nothing_lost "broken pipe"
+}
+
+test_nowhere() {
+	refuse "no directory" "No such file" perf ctl -r "$ns" -o "$tmp/none/perf.data"
+	nothing_lost "nowhere"
+}
+
+test_nobody() {
+	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$tmp/perf")
+	local paranoid
+
+	type -P setpriv > /dev/null || { echo "no setpriv: not tested"; return; }
+	# Nobody may not come to where perf is.
+	chmod 755 "$tmp"
+	cp "$(type -P perf)" "$tmp/perf"
+	if ! "${as[@]}" version > "$tmp/out" 2>&1; then
+		echo "nobody cannot run perf: not tested"
+		return
+	fi
+	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+	if [ "$paranoid" -lt 1 ]; then
+		echo "perf_event_paranoid is $paranoid: not tested"
+		return
+	fi
+	refuse "read as nobody" "No permission to open the namespace '$ns'" \
+	       "${as[@]}" ctl -r "$ns" -o /dev/null
+	refuse "read a part as nobody" "No permission to open the namespace '$ns'" \
+	       "${as[@]}" ctl -r "$ns" -o - --last 30s
+	nothing_lost "nobody"
+}
+
+check "create" perf record -P "$ns" -e "$fill_event" --filter "$fill_filter" -m 1024 -a
+fill "$nr"
+nothing_lost "at first"
+test_full_disk
+test_broken_pipe
+test_nowhere
+test_nobody
+exit "$failed"

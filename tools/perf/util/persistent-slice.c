@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A part of what the buffers of persistent events hold: by time, by size.
+ *
+ * Records are looked at in a copy of the buffers, between the reader and the
+ * output. What is said of tasks, maps and programs before the slice is what
+ * samples in the slice are understood by: it stays, however old it is.
+ */
+#include "persistent-slice.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <internal/lib.h>
+#include <internal/mmap.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include "cloexec.h"
+#include "debug.h"
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "perf-sys.h"
+#include "time-utils.h"
+#include "util.h"
+
+/* A write should be worth a system call. */
+#define PUSH_SIZE	(256 * 1024)
+
+/* What became of the samples that were looked at */
+struct slice_stats {
+	u64	kept, dropped;
+	u64	forgotten;	/* records that were kept at first */
+	u64	first, last;	/* times of the oldest and the newest, kept or not */
+};
+
+/* A record that is held back until it is known which ones are the newest. */
+struct held {
+	u64	time;
+	size_t	offset;		/* in the records that are held */
+	bool	vital;
+};
+
+struct persistent_slice {
+	struct evlist		*evlist;
+	u64			 last, from, to;
+	u64			 max_size;
+	bool			 started;
+	struct slice_stats stats;
+	persistent_push_t	 push;
+	void			*arg;
+	char			*records;	/* held */
+	size_t			 size, room;
+	struct held		*held;
+	size_t			 nr_held, nr_room;
+	size_t			 forget_at;	/* this size of them */
+};
+
+bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts)
+{
+	return opts->last || opts->from || opts->to;
+}
+
+/* Something like 30s */
+static int parse_last(const char *str, u64 *ns)
+{
+	static const struct {
+		const char	*unit;
+		u64		 ns;
+	} units[] = {
+		{ "ns",	1 },
+		{ "us",	NSEC_PER_USEC },
+		{ "ms",	NSEC_PER_MSEC },
+		{ "s",	NSEC_PER_SEC },
+		{ "m",	60 * NSEC_PER_SEC },
+		{ "h",	3600 * NSEC_PER_SEC },
+	};
+	unsigned long long nr;
+	char *end;
+
+	errno = 0;
+	nr = strtoull(str, &end, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(units) && *str >= '0' && *str <= '9' && !errno; i++) {
+		if (!strcmp(end, units[i].unit) && nr && nr <= ULLONG_MAX / units[i].ns) {
+			*ns = nr * units[i].ns;
+			return 0;
+		}
+	}
+
+	pr_err("--last takes a number with a unit, ns, us, ms, s, m or h, as in --last 30s: not '%s'.\n",
+	       str);
+	return -EINVAL;
+}
+
+static int parse_time(const char *option, const char *str, u64 *ns)
+{
+	if (*str >= '0' && *str <= '9' && !parse_nsec_time(str, ns))
+		return 0;
+
+	pr_err("%s takes a time as perf script shows it, in seconds with up to nine digits behind the point: not '%s'.\n",
+	       option, str);
+	return -EINVAL;
+}
+
+static int slice__parse(struct persistent_slice *slice, const struct persistent_slice_opts *opts)
+{
+	int err = 0;
+
+	slice->max_size = opts->max_size;
+	slice->to = ULLONG_MAX;
+
+	if (opts->last && opts->from) {
+		pr_err("--last and --from both say where it starts: give one of them.\n");
+		return -EINVAL;
+	}
+
+	if (opts->last)
+		err = parse_last(opts->last, &slice->last);
+	if (!err && opts->from)
+		err = parse_time("--from", opts->from, &slice->from);
+	if (!err && opts->to)
+		err = parse_time("--to", opts->to, &slice->to);
+	if (!err && slice->from > slice->to) {
+		pr_err("--from %s is later than --to %s: exchange them.\n", opts->from, opts->to);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+static int slice__check_times(struct persistent_slice *slice)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(slice->evlist, evsel) {
+		if (evsel->core.attached &&
+		    (!(evsel->core.attr.sample_type & PERF_SAMPLE_TIME) ||
+		     !evsel->core.attr.sample_id_all)) {
+			pr_err("'%s' was made without PERF_SAMPLE_TIME and sample_id_all, so its records have no times\n"
+			       "to go by: read it without --last, --from, --to and --max-size.\n",
+			       evsel__name(evsel));
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
+					       struct evlist *evlist)
+{
+	struct persistent_slice *slice = zalloc(sizeof(*slice));
+
+	if (!slice)
+		return NULL;
+
+	slice->evlist = evlist;
+	if (slice__parse(slice, opts) || slice__check_times(slice))
+		zfree(&slice);
+	return slice;
+}
+
+void persistent_slice__delete(struct persistent_slice *slice)
+{
+	if (!slice)
+		return;
+
+	free(slice->records);
+	free(slice->held);
+	free(slice);
+}
+
+static struct evsel *slice__first_attached(struct persistent_slice *slice)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(slice->evlist, evsel) {
+		if (evsel->core.attached)
+			return evsel;
+	}
+	return NULL;
+}
+
+/* The first record of a buffer, when there is one */
+static int read_first_time(struct evsel *evsel, int fd, u64 *time)
+{
+	struct perf_mmap map = { .base = NULL };
+	int err = -ENOENT;
+	char name[16];
+
+	perf_mmap__init(&map, NULL, /*overwrite=*/false, NULL);
+	if (perf_mmap__mmap_existing(&map, page_size, fd, (struct perf_cpu){ .cpu = -1 }))
+		return -errno;
+
+	if (!prctl(PR_GET_NAME, name) && !prctl(PR_SET_NAME, name) && perf_mmap__read_head(&map))
+		err = evsel__parse_sample_timestamp(evsel, map.base + page_size, time);
+	perf_mmap__munmap(&map);
+	return err;
+}
+
+/*
+ * What time is it by the clock of the records? It need not be one that can be
+ * asked, but to make a record takes no more than to change one's name.
+ */
+static int slice__now(struct persistent_slice *slice, u64 *now)
+{
+	struct evsel *attached = slice__first_attached(slice), *evsel;
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_SOFTWARE,
+		.config		= PERF_COUNT_SW_DUMMY,
+		.size		= sizeof(attr),
+		.sample_type	= PERF_SAMPLE_TIME,
+		.sample_id_all	= 1,
+		.comm		= 1,
+		.exclude_kernel	= 1,
+		.exclude_hv	= 1,
+	};
+	int fd, err = -ENOMEM;
+
+	if (attached) {
+		attr.use_clockid = attached->core.attr.use_clockid;
+		attr.clockid = attached->core.attr.clockid;
+	}
+
+	evsel = evsel__new(&attr);
+	if (!evsel)
+		return err;
+
+	fd = sys_perf_event_open(&attr, 0, -1, -1, perf_event_open_cloexec_flag());
+	err = fd < 0 ? -errno : read_first_time(evsel, fd, now);
+	if (fd >= 0)
+		close(fd);
+	evsel__delete(evsel);
+	return err;
+}
+
+/* Count back from here. */
+static int slice__start(struct persistent_slice *slice)
+{
+	char buf[STRERR_BUFSIZE];
+	u64 now = 0;
+	int err;
+
+	slice->started = true;
+	if (!slice->last)
+		return 0;
+
+	err = slice__now(slice, &now);
+	if (err) {
+		pr_err("Cannot find out what time it is for --last, use --from: %s\n",
+		       str_error_r(-err, buf, sizeof(buf)));
+		return err;
+	}
+
+	slice->from = now > slice->last ? now - slice->last : 0;
+	return 0;
+}
+
+/* Is it about a state that lasts, rather than about the moment? */
+static bool record__is_vital(const struct perf_event_header *header)
+{
+	switch (header->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_NAMESPACES:
+	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_BPF_EVENT:
+	case PERF_RECORD_CGROUP:
+	case PERF_RECORD_TEXT_POKE:
+	case PERF_RECORD_AUX_OUTPUT_HW_ID:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void slice__count(struct persistent_slice *slice, u64 time, bool kept)
+{
+	struct slice_stats *stats = &slice->stats;
+
+	if (!stats->kept && !stats->dropped)
+		stats->first = time;
+	stats->first = min(stats->first, time);
+	stats->last = max(stats->last, time);
+	if (kept)
+		stats->kept++;
+	else
+		stats->dropped++;
+}
+
+static bool slice__wants(struct persistent_slice *slice, union perf_event *event, u64 *time)
+{
+	bool kept;
+
+	/* Of what cannot be told, no use is going to be made: let others decide. */
+	*time = 0;
+	if (evlist__parse_sample_timestamp(slice->evlist, event, time))
+		return true;
+
+	kept = *time <= slice->to &&
+	       (*time >= slice->from || record__is_vital(&event->header));
+	if (event->header.type == PERF_RECORD_SAMPLE)
+		slice__count(slice, *time, kept);
+	return kept;
+}
+
+/* Make room for @more elements of @size bytes behind the @nr that are there. */
+static int reserve(void **array, size_t *room, size_t nr, size_t more, size_t size)
+{
+	size_t new_room = max(*room, (size_t)4096);
+	void *new_array;
+
+	while (new_room < nr + more)
+		new_room *= 2;
+	if (*array && new_room == *room)
+		return 0;
+
+	new_array = realloc(*array, new_room * size);
+	if (!new_array)
+		return -ENOMEM;
+	*array = new_array;
+	*room = new_room;
+	return 0;
+}
+
+static struct perf_event_header *slice__held_header(const struct persistent_slice *slice,
+						    const struct held *held)
+{
+	return (void *)slice->records + held->offset;
+}
+
+/* The newest first; of what came at the same time, what was read last */
+static int cmp_held(const void *a, const void *b)
+{
+	const struct held *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time > y->time ? -1 : 1;
+	return x->offset > y->offset ? -1 : 1;
+}
+
+static int cmp_offset(const void *a, const void *b)
+{
+	const struct held *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : 1;
+}
+
+/* What has to be in the output for whatever sample */
+u64 persistent_slice__vital_size(const struct persistent_slice *slice)
+{
+	u64 size = 0;
+
+	for (size_t i = 0; i < slice->nr_held; i++) {
+		if (slice->held[i].vital)
+			size += slice__held_header(slice, &slice->held[i])->size;
+	}
+	return size;
+}
+
+/*
+ * Of the records that are held, forget the oldest until they fit: there is no
+ * gap in what remains. -E2BIG: nothing but what is vital would.
+ */
+static int slice__forget_oldest(struct persistent_slice *slice, u64 room)
+{
+	u64 size = persistent_slice__vital_size(slice);
+	size_t nr = 0, nr_fit = 0, nr_forgotten = 0;
+
+	if (size > room)
+		return -E2BIG;
+
+	qsort(slice->held, slice->nr_held, sizeof(*slice->held), cmp_held);
+	for (size_t i = 0; i < slice->nr_held; i++) {
+		struct held *held = &slice->held[i];
+
+		if (!held->vital) {
+			size += slice__held_header(slice, held)->size;
+			if (nr_forgotten || size > room) {
+				nr_forgotten++;
+				continue;
+			}
+			nr_fit++;
+		}
+		slice->held[nr++] = *held;
+	}
+
+	slice->nr_held = nr;
+	slice->stats.forgotten += nr_forgotten;
+	qsort(slice->held, slice->nr_held, sizeof(*slice->held), cmp_offset);
+	return nr_forgotten && !nr_fit ? -E2BIG : 0;
+}
+
+/* Several times what is wanted is no use: the buffers may be most of the memory. */
+static void slice__forget_early(struct persistent_slice *slice)
+{
+	size_t size = 0;
+
+	if (slice->size < max(slice->forget_at, (size_t)4 * slice->max_size))
+		return;
+
+	/* Where nothing can be spared, this is not tried again for a while. */
+	slice__forget_oldest(slice, slice->max_size);
+
+	for (size_t i = 0; i < slice->nr_held; i++) {
+		struct perf_event_header *header = slice__held_header(slice, &slice->held[i]);
+		size_t len = header->size;
+
+		memmove(slice->records + size, header, len);
+		slice->held[i].offset = size;
+		size += len;
+	}
+	slice->size = size;
+	slice->forget_at = 2 * size;
+}
+
+static int slice__hold(struct persistent_slice *slice, union perf_event *event, u64 time)
+{
+	size_t size = event->header.size;
+	int err;
+
+	slice__forget_early(slice);
+	err = reserve((void **)&slice->records, &slice->room, slice->size, size, 1) ?:
+	      reserve((void **)&slice->held, &slice->nr_room, slice->nr_held, 1,
+		      sizeof(*slice->held));
+	if (err)
+		return err;
+
+	memcpy(slice->records + slice->size, event, size);
+	slice->held[slice->nr_held++] = (struct held) {
+		.time	= time,
+		.offset	= slice->size,
+		.vital	= record__is_vital(&event->header),
+	};
+	slice->size += size;
+	return 0;
+}
+
+/* Hand on runs of records that are wanted, as one piece each. */
+static int slice__push(void *to, void *records, size_t size)
+{
+	struct persistent_slice *slice = to;
+	size_t pos = 0, run = 0;
+	int err = 0;
+
+	while (pos < size && err >= 0) {
+		union perf_event *event = records + pos;
+		size_t next = pos + event->header.size;
+		bool wanted;
+		u64 time;
+
+		wanted = slice__wants(slice, event, &time);
+		if (slice->max_size) {
+			if (wanted)
+				err = slice__hold(slice, event, time);
+			run = next;
+		} else if (!wanted) {
+			if (pos > run)
+				err = slice->push(slice->arg, records + run, pos - run);
+			run = next;
+		}
+		pos = next;
+	}
+
+	if (err >= 0 && pos > run)
+		err = slice->push(slice->arg, records + run, pos - run);
+	return err;
+}
+
+int persistent_slice__read(struct persistent_slice *slice, struct persistent_reader *reader,
+			   persistent_push_t push, void *to)
+{
+	int err = slice->started ? 0 : slice__start(slice);
+
+	if (err)
+		return err;
+
+	slice->push = push;
+	slice->arg = to;
+	return persistent_reader__read(reader, slice__push, slice);
+}
+
+bool persistent_slice__holds(const struct persistent_slice *slice)
+{
+	return slice->max_size;
+}
+
+int persistent_slice__push_newest(struct persistent_slice *slice, u64 room,
+				  persistent_push_t push, void *to)
+{
+	int err = slice__forget_oldest(slice, room);
+	size_t i = 0;
+
+	while (i < slice->nr_held && err >= 0) {
+		size_t start = slice->held[i].offset, end = start;
+
+		/* Those between which nothing was forgotten, in one go */
+		for (; i < slice->nr_held && slice->held[i].offset == end &&
+		       end - start < PUSH_SIZE; i++)
+			end += slice__held_header(slice, &slice->held[i])->size;
+		err = push(to, slice->records + start, end - start);
+	}
+	return err < 0 ? err : 0;
+}
+
+void persistent_slice__report(const struct persistent_slice *slice)
+{
+	const struct slice_stats *stats = &slice->stats;
+	char first[32], last[32];
+
+	if (stats->forgotten)
+		pr_info("[ --max-size leaves out %" PRIu64 " older records ]\n", stats->forgotten);
+
+	if (stats->kept || !stats->dropped)
+		return;
+
+	timestamp__scnprintf_nsec(stats->first, first, sizeof(first));
+	timestamp__scnprintf_nsec(stats->last, last, sizeof(last));
+	pr_warning("WARNING: no sample is in the slice: those that are there are from %s to %s\n",
+		   first, last);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_SLICE_H
+#define __PERF_PERSISTENT_SLICE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include "persistent-read.h"
+
+struct evlist;
+struct persistent_slice;
+
+/* What a user said is wanted; NULL and 0: no limit */
+struct persistent_slice_opts {
+	const char	*last;		/* this long, back from the moment of reading */
+	const char	*from;		/* as in perf report --time */
+	const char	*to;
+	u64		max_size;	/* bytes of output, in which the newest samples win */
+};
+
+bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts);
+
+struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
+					       struct evlist *evlist);
+void persistent_slice__delete(struct persistent_slice *slice);
+
+/* As persistent_reader__read(), less what is not in the slice */
+int persistent_slice__read(struct persistent_slice *slice, struct persistent_reader *reader,
+			   persistent_push_t push, void *to);
+
+/* With a limit on the size reading only holds records, and this hands them on. */
+bool persistent_slice__holds(const struct persistent_slice *slice);
+int persistent_slice__push_newest(struct persistent_slice *slice, u64 room,
+				  persistent_push_t push, void *to);
+u64 persistent_slice__vital_size(const struct persistent_slice *slice);
+
+/* Say what was left out that one may have expected. */
+void persistent_slice__report(const struct persistent_slice *slice);
+
+#endif /* __PERF_PERSISTENT_SLICE_H */

@@ -74,7 +74,7 @@ tour()
 	step 'Only the last seconds; only some CPUs; no more than so much.'
 	run perf ctl -r flight --last 5s -o slice.data
 	[ "$(samples slice.data)" -gt 0 ] || fail 'expected samples'
-	run perf ctl -r flight -C 1,3 --max-size 100K -o small.data
+	run perf ctl -r flight -C 1,3 --max-size 2M -o small.data
 	run "perf script -i small.data -F cpu 2>/dev/null | sort | uniq -c"
 	shows '\[00[13]\]'
 	step 'As a stream, with no file.'

@@ -28,11 +28,20 @@ start_writers() {
 
 	for range in $(taskset -cp $$ | sed 's/.*: //; s/,/ /g'); do
 		for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do
-			nice -n 19 taskset -c "$cpu" perf test -w countcalls 100000 &
+			nice -n 19 taskset -c "$cpu" perf test -w countcalls 100000 \
+				>> "$tmp/counting" &
 			writers+=($!)
 		done
 	done
 	at_end stop_writers
+
+	# What they do before they count is not to be recorded.
+	for _ in $(seq 600); do
+		[ "$(wc -l < "$tmp/counting")" = "${#writers[@]}" ] && return
+		sleep 0.1
+	done
+	fail "writers do not start"
+	exit 1
 }
 
 # In their order, a writer's records have the same number six times, and from

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <linux/compiler.h>
@@ -28,6 +29,10 @@ static int countcalls(int argc, const char **argv)
 	signal(SIGINT, sighandler);
 	signal(SIGALRM, sighandler);
 	alarm(sec);
+
+	/* From here on there are no other calls. */
+	puts("counting");
+	fflush(stdout);
 
 	while (!done) {
 		nr++;

@@ -11,7 +11,7 @@ override KERNEL := build/kernel-$(KERNEL)
 endif
 export KERNEL CONFIGS
 
-.PHONY: help source kernel perf selftests demo tour check-readers test test-unpatched test-all \
+.PHONY: help source kernel perf selftests demo tour check-readers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan stress fuzz vm refresh series check \
 	check-fastpath check-builds docs clean
 
@@ -43,9 +43,13 @@ check-readers: kernel perf selftests ## read while writers write, and count torn
 	@scripts/deps.sh vm tests
 	@scripts/check-readers.sh
 
-test: kernel perf selftests ## run all tests in a guest
+test: kernel perf selftests ## run the tests in a guest
 	@scripts/deps.sh vm tests
 	@scripts/test.sh
+
+test-long: kernel perf selftests ## the tests of perf that take longer
+	@scripts/deps.sh vm tests
+	@scripts/test.sh -l
 
 test-unpatched: kernel perf selftests ## show that the new tests need the new kernel
 	@scripts/deps.sh vm tests

@@ -1,7 +1,9 @@
 #!/bin/bash
 # The part of test.sh that runs in the guest.
 #
-# usage: test-guest.sh selftests|perf|regression|faults [PART/PARTS]
+# usage: test-guest.sh STAGE [PART/PARTS]
+#
+# Stages: selftests, perf, perf-long, regression, regression-long, faults.
 #
 # Only the shell tests of perf can be run in parts.
 
@@ -36,12 +38,16 @@ Event times
 Read backward ring buffer
 Event expansion for cgroups
 '
-# These take long and are run in the guest with one CPU only.
+# These take long.
 regression_long='
 Setup struct perf_event_attr
 perf record tests
 perf record sideband tests
 '
+
+# The shell tests of the series that 'make test' runs: making, reading, deleting.
+# Those of all other commands are in 'make test-long'.
+quick=' creator_killed delete errors names nosupport options read record unpatched '
 
 # program NAME COMMAND...: the lines around it let test.sh see one that died, and
 # people see which one takes long.
@@ -83,21 +89,25 @@ faults)
 	cd "$top/build/selftests" || exit
 	program fault_perf.sh env PERF="$top/build/perf/perf" "$dir/fault_perf.sh"
 	;;
-perf)
+perf | perf-long)
 	# The second line of a script is its name. One that kills perf at many
 	# places has more of them, and takes longer, on many CPUs.
 	part=${2:-1/1}
 	args=() nr=0
 	for script in "$top"/build/linux/tools/perf/tests/shell/*persistent*.sh; do
-		[[ $script != *creator_killed.sh ]] || [ "$(nproc)" -eq 1 ] || continue
+		name=$(basename "$script" .sh)
+		stage=perf-long
+		[[ $quick != *" ${name#persistent_} "* ]] || stage=perf
+		[ $stage = "$1" ] || continue
+		[ "$name" != persistent_creator_killed ] || [ "$(nproc)" -eq 1 ] || continue
 		[ $((nr++ % ${part#*/} + 1)) -eq "${part%/*}" ] || continue
-		args+=("$(basename "$script" .sh)" "$(sed -n '2s/^# *//p' "$script")")
+		args+=("$name" "$(sed -n '2s/^# *//p' "$script")")
 	done
 	[ ${#args[@]} -gt 0 ] || exit 1
 	perf_tests "${args[@]}"
 	;;
-regression)
-	[ "$(nproc)" -gt 1 ] || regression+=$regression_long
+regression | regression-long)
+	[ "$1" = regression ] || regression=$regression_long
 	mapfile -t names < <(grep . <<<"$regression")
 	cd "$top/build/linux/tools/perf" || exit
 	program perf perf test -S -v "${names[@]}"

@@ -3,8 +3,10 @@
 # the shell tests of perf that came with the series, and those of perf's own
 # tests that touch what the series changes.
 #
-# usage: test.sh [-u]
+# usage: test.sh [-u | -l]
 #
+#   -l  the long ones instead: perf's tests of all other commands, in a guest
+#       of four CPUs
 #   -u  on the unpatched kernel, with the series' own tests only. None may
 #       pass, or it would not need the series
 #
@@ -31,6 +33,11 @@ fi
 unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events'
 
 unpatched=0
+if [ "${1-}" = -l ]; then
+	stages='perf-long regression-long'
+	logs=$top/build/test-long
+	TEST_CPUS=${TEST_CPUS:-4}
+fi
 if [ "${1-}" = -u ]; then
 	unpatched=1
 	stages='perf selftests'
@@ -122,8 +129,8 @@ at_once=${TEST_JOBS:-$(($(nproc) + 1))}
 guests=()
 for stage in $stages; do
 	for cpus in $(xargs -n1 <<<"${TEST_CPUS:-1 4}" | sort -rn); do
-		if [ "$stage" = perf ] && [ "$cpus" -gt 1 ]; then
-			guests+=("$cpus perf 1/2" "$cpus perf 2/2")
+		if [[ $stage = perf* ]] && [ "$cpus" -gt 1 ]; then
+			guests+=("$cpus $stage 1/2" "$cpus $stage 2/2")
 		else
 			guests+=("$cpus $stage")
 		fi
@@ -153,7 +160,7 @@ for guest in "${guests[@]}"; do
 	f=$(grep -c '^failed ' "$log.results")
 	s=$(grep -c '^skipped ' "$log.results")
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	printf '%-10s  %s CPUs  %3d passed %3d failed %3d skipped  %4d s\n' \
+	printf '%-15s  %s CPUs  %3d passed %3d failed %3d skipped  %4d s\n' \
 		"$stage${part:+ $part}" "$cpus" "$p" "$f" "$s" "$seconds"
 	if [ $unpatched = 1 ]; then
 		if grep '^ok ' "$log.results" | grep -vF "$unpatched_ok" |

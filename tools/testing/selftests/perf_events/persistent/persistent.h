@@ -44,6 +44,10 @@
 #include "../../kselftest.h"
 #else
 #include "../../kselftest_harness.h"
+
+/* Enough for KASAN and lockdep in an emulated guest on a busy machine. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 300
 #endif
 
 #define PMU_DIR		"/sys/bus/event_source/devices"

@@ -589,7 +589,7 @@ u64 persistent__age_ns(const struct persistent *persistent)
 	u64 now_ns, age = 0;
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	now_ns = now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+	now_ns = (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 
 	for (int i = 0; i < persistent->nr_ns; i++)
 		age = max(age, now_ns - persistent->ns[i]->created_ns);

@@ -200,7 +200,7 @@ static char *back_str(const struct persistent_info *info, u64 time)
 
 	if (!time || !info->now)
 		return NULL;
-	if (ns >= 60 * NSEC_PER_SEC)
+	if (ns >= 60ULL * NSEC_PER_SEC)
 		return time_str(ns);
 	return fmt("%u.%us", (unsigned int)(ns / NSEC_PER_SEC),
 		   (unsigned int)(ns % NSEC_PER_SEC / (NSEC_PER_SEC / 10)));

@@ -6,6 +6,7 @@
 #include "persistent-info.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <linux/time64.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include "debug.h"
 #include "event.h"
 #include "evsel.h"
 #include "persistent.h"
@@ -173,8 +175,11 @@ static int look__at_ring(struct look *look, struct persistent_ring *ring)
 	look__start(look, ring);
 	err = ring__read(ring, fd, look);
 	close(fd);
-	if (err)
-		return err == -ENODEV ? 0 : err;
+	if (err) {
+		pr_debug("cannot look into the buffer of event %" PRIu64 ": %d\n",
+			 ring->member->id, err);
+		return err == -ENOMEM ? err : 0;
+	}
 
 	/* Queues do not overwrite: their writers wait for the consumer, or lose records. */
 	if (ring->member->flags & PERF_PERSIST_OVERWRITE &&
@@ -190,7 +195,7 @@ u64 persistent__clock_ns(clockid_t clock)
 
 	if (clock_gettime(clock, &now))
 		return 0;
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
 /*

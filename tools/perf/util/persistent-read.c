@@ -257,7 +257,8 @@ static int buffer__read_forward(struct persistent_buffer *buf,
 	u64 head = perf_mmap__read_head(&buf->map);
 	u64 tail = perf_mmap__read_tail(&buf->map);
 	u64 start = buf->started ? max(buf->pos, tail) : tail;
-	size_t skip, len = head - start;
+	u64 len = head - start;
+	size_t skip;
 	ssize_t nr;
 	int err;
 

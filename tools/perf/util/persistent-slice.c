@@ -79,8 +79,8 @@ static int parse_last(const char *str, u64 *ns)
 		{ "us",	NSEC_PER_USEC },
 		{ "ms",	NSEC_PER_MSEC },
 		{ "s",	NSEC_PER_SEC },
-		{ "m",	60 * NSEC_PER_SEC },
-		{ "h",	3600 * NSEC_PER_SEC },
+		{ "m",	60ULL * NSEC_PER_SEC },
+		{ "h",	3600ULL * NSEC_PER_SEC },
 	};
 	unsigned long long nr;
 	char *end;
@@ -344,14 +344,14 @@ static int cmp_held(const void *a, const void *b)
 
 	if (x->time != y->time)
 		return x->time > y->time ? -1 : 1;
-	return x->offset > y->offset ? -1 : 1;
+	return x->offset > y->offset ? -1 : x->offset < y->offset;
 }
 
 static int cmp_offset(const void *a, const void *b)
 {
 	const struct held *x = a, *y = b;
 
-	return x->offset < y->offset ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 /* What has to be in the output for whatever sample */
@@ -404,7 +404,7 @@ static void slice__forget_early(struct persistent_slice *slice)
 {
 	size_t size = 0;
 
-	if (slice->size < max(slice->forget_at, (size_t)4 * slice->max_size))
+	if (slice->size < max_t(u64, slice->forget_at, 4 * slice->max_size))
 		return;
 
 	/* Where nothing can be spared, this is not tried again for a while. */

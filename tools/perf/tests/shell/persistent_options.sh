@@ -16,7 +16,7 @@ sampling() {
 
 # -C, --filter, -F, -g
 test_one_cpu() {
-	check "create on one CPU" perf record -P "$ns" -C 0 -m 64 -g -F 250 \
+	check "create on one CPU" perf record -P "$ns" -C 0 -m 16M -g -F 250 \
 	      -e "$exec_event" --filter "filename ~ \"$tmp/*\"" -e cpu-clock
 	mark 1
 	taskset -c 0 sh -c 'true; ls > /dev/null'
@@ -44,7 +44,7 @@ test_read_one_cpu() {
 		return
 	fi
 	cp "$(type -P bash)" "$mover"
-	check "create" perf record -P "$ns" -a -e cpu-clock -F 250 -m 64
+	check "create" perf record -P "$ns" -a -e cpu-clock -F 250 -m 4M
 	# shellcheck disable=SC2016 # the other shell is to expand it
 	taskset -c 1 "$mover" -c 'taskset -cp 0 $$ > /dev/null
 				  for ((i = 0; i < 30000; i++)); do :; done'

@@ -10,7 +10,7 @@ persistent_require
 require_fill
 
 nr=20000
-lost="Nothing is lost"
+lost="The namespaces are still there"
 
 nothing_lost() {
 	check "$1: read all" perf ctl -r "$ns" -o "$data"

@@ -91,6 +91,7 @@ void persistent_reader__delete(struct persistent_reader *reader)
 int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size,
 			   int cpu, bool overwrite)
 {
+	struct perf_cpu mmap_cpu = { .cpu = cpu };
 	struct persistent_buffer *buffers, *buf;
 
 	buffers = realloc(reader->buffers, (reader->nr + 1) * sizeof(*buffers));
@@ -101,7 +102,7 @@ int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size
 	buf = &buffers[reader->nr];
 	memset(buf, 0, sizeof(*buf));
 	perf_mmap__init(&buf->map, NULL, overwrite, NULL);
-	if (perf_mmap__mmap_existing(&buf->map, size, fd, (struct perf_cpu){ .cpu = cpu }))
+	if (perf_mmap__mmap_existing(&buf->map, size, fd, mmap_cpu))
 		return -errno;
 
 	reader->nr++;

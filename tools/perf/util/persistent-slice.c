@@ -190,11 +190,12 @@ static struct evsel *slice__first_attached(struct persistent_slice *slice)
 static int read_first_time(struct evsel *evsel, int fd, u64 *time)
 {
 	struct perf_mmap map = { .base = NULL };
+	struct perf_cpu any_cpu = { .cpu = -1 };
 	int err = -ENOENT;
 	char name[16];
 
 	perf_mmap__init(&map, NULL, /*overwrite=*/false, NULL);
-	if (perf_mmap__mmap_existing(&map, page_size, fd, (struct perf_cpu){ .cpu = -1 }))
+	if (perf_mmap__mmap_existing(&map, page_size, fd, any_cpu))
 		return -errno;
 
 	if (!prctl(PR_GET_NAME, name) && !prctl(PR_SET_NAME, name) && perf_mmap__read_head(&map))

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

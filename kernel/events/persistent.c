@@ -1846,9 +1846,10 @@ static int perf_persistent_cpu_dead(unsigned int cpu)
  */
 void perf_persistent_offline(struct perf_event *event)
 {
+	bool enabled = event->state > PERF_EVENT_STATE_OFF && !event->pending_disable;
+
 	if (event->member)
-		WRITE_ONCE(event->member->wanted, event->state > PERF_EVENT_STATE_OFF &&
-						  !event->pending_disable);
+		WRITE_ONCE(event->member->wanted, enabled);
 }
 
 /**
@@ -2195,8 +2196,8 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 			ring_buffer_put(cover[i].model_rb);
 		put_opener(cover[i].model->event);
 	}
-	kfree(cover);
 out:
+	kfree(cover);
 	if (ret && ret != -ESTALE)
 		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its events on CPU %d: %pe\n",
 				      ns->name, cpu, ERR_PTR(ret));

@@ -15,7 +15,8 @@ static int shown;	/* columns */
 
 static void stdio_progress__start(struct ui_progress *p)
 {
-	p->next = p->step = p->total / 100 ?: 1;
+	p->step = p->total / 100 ?: 1;
+	p->next = p->step;
 	started = rdclock();
 }
 

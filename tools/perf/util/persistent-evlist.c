@@ -14,11 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <internal/evlist.h>
 #include <linux/bitmap.h>
 #include <linux/string.h>
-#include <linux/time64.h>
 #include <linux/zalloc.h>
 #include <perf/cpumap.h>
 #include "counts.h"
@@ -585,14 +583,10 @@ void persistent__delete(struct persistent *persistent)
 /* How long the oldest of the namespaces exists */
 u64 persistent__age_ns(const struct persistent *persistent)
 {
-	struct timespec now;
-	u64 now_ns, age = 0;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	now_ns = (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+	u64 age = 0;
 
 	for (int i = 0; i < persistent->nr_ns; i++)
-		age = max(age, now_ns - persistent->ns[i]->created_ns);
+		age = max(age, persistent_ns__age_ns(persistent->ns[i]));
 	return age;
 }
 

@@ -271,7 +271,7 @@ int persistent_info__init(struct persistent_info *info, const char *name)
 	err = persistent_ns__list(info->ns);
 	if (!err) {
 		info->nr_cpus = count_cpus(info->ns);
-		info->age = persistent__clock_ns(CLOCK_BOOTTIME) - info->ns->created_ns;
+		info->age = persistent_ns__age_ns(info->ns);
 		err = info__init_events(info);
 	}
 	err = err ?: info__init_rings(info);

@@ -4,7 +4,6 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
-#include <time.h>
 
 struct evsel;
 struct persistent_member;
@@ -61,9 +60,6 @@ struct persistent_info {
 
 int persistent_info__init(struct persistent_info *info, const char *name);
 void persistent_info__exit(struct persistent_info *info);
-
-/* By another clock than perf's own; 0: there is no such clock */
-u64 persistent__clock_ns(clockid_t clock);
 
 /* "on", "off" or "partly off" */
 const char *persistent_info__state(const struct persistent_info *info);

@@ -10,18 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <internal/lib.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
-#include <linux/time64.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include "debug.h"
 #include "event.h"
 #include "evsel.h"
 #include "persistent.h"
 #include "persistent-read.h"
-#include "../perf-sys.h"
+#include "persistent-slice.h"
 
 static void widen(struct persistent_ring *ring, u64 oldest, u64 newest)
 {
@@ -72,19 +68,6 @@ static bool same_clock(const struct evsel *a, const struct evsel *b)
 	return x->use_clockid == y->use_clockid && (!x->use_clockid || x->clockid == y->clockid);
 }
 
-static int member_id_cmp(const void *id, const void *member)
-{
-	u64 a = *(const u64 *)id, b = ((const struct persistent_member *)member)->id;
-
-	return a < b ? -1 : a > b;
-}
-
-/* The kernel lists them in the order of their ids. */
-static struct persistent_member *ns__find_member(const struct persistent_ns *ns, u64 id)
-{
-	return bsearch(&id, ns->members, ns->nr_members, sizeof(*ns->members), member_id_cmp);
-}
-
 /* Who writes to the buffer? */
 static void look__start(struct look *look, struct persistent_ring *ring)
 {
@@ -116,7 +99,7 @@ static struct evsel *look__evsel(const struct look *look, const union perf_event
 		return look->evsel;
 
 	id = event->sample.array[event->header.type == PERF_RECORD_SAMPLE ? 0 : nr - 1];
-	member = ns__find_member(look->info->ns, id);
+	member = persistent_ns__find_member(look->info->ns, id);
 	return member ? info__evsel(look->info, member) : NULL;
 }
 
@@ -176,6 +159,11 @@ static int look__at_ring(struct look *look, struct persistent_ring *ring)
 	err = ring__read(ring, fd, look);
 	close(fd);
 	if (err) {
+		*ring = (struct persistent_ring) {
+			.member		= ring->member,
+			.sideband	= ring->sideband,
+			.lost		= ring->lost,
+		};
 		pr_debug("cannot look into the buffer of event %" PRIu64 ": %d\n",
 			 ring->member->id, err);
 		return err == -ENOMEM ? err : 0;
@@ -187,53 +175,6 @@ static int look__at_ring(struct look *look, struct persistent_ring *ring)
 		ring->overwritten = ring->written - ring->member->buffer_size;
 	ring->seen = true;
 	return 0;
-}
-
-u64 persistent__clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	if (clock_gettime(clock, &now))
-		return 0;
-	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-}
-
-/*
- * No system call tells the time of perf's own clock, but records do: one is made
- * by taking the name that the thread has already.
- */
-static u64 perf_clock_ns(void)
-{
-	struct perf_event_attr attr = {
-		.type		= PERF_TYPE_SOFTWARE,
-		.size		= sizeof(attr),
-		.config		= PERF_COUNT_SW_DUMMY,
-		.sample_type	= PERF_SAMPLE_TIME,
-		.sample_id_all	= 1,
-		.comm		= 1,
-		.exclude_kernel	= 1,
-		.exclude_hv	= 1,
-	};
-	struct perf_event_header *header;
-	char comm[PERF_PERSIST_COMM_SIZE];
-	u64 now = 0;
-	void *base;
-	int fd;
-
-	fd = sys_perf_event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return 0;
-
-	base = mmap(NULL, 2 * page_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (base != MAP_FAILED) {
-		header = base + page_size;
-		if (!prctl(PR_GET_NAME, comm) && !prctl(PR_SET_NAME, comm) &&
-		    header->type == PERF_RECORD_COMM)
-			now = *(u64 *)((void *)header + header->size - sizeof(now));
-		munmap(base, 2 * page_size);
-	}
-	close(fd);
-	return now;
 }
 
 static int info__init_evsels(struct persistent_info *info)
@@ -266,9 +207,7 @@ int persistent_info__look(struct persistent_info *info)
 	for (int i = 0; i < info->nr_rings && !err; i++)
 		err = look__at_ring(&look, &info->rings[i]);
 
-	if (look.clock->core.attr.use_clockid)
-		info->now = persistent__clock_ns(look.clock->core.attr.clockid);
-	else
-		info->now = perf_clock_ns();
+	if (!err && persistent__now(&look.clock->core.attr, &info->now))
+		info->now = 0;
 	return err;
 }

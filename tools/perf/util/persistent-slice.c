@@ -208,9 +208,9 @@ static int read_first_time(struct evsel *evsel, int fd, u64 *time)
  * What time is it by the clock of the records? It need not be one that can be
  * asked, but to make a record takes no more than to change one's name.
  */
-static int slice__now(struct persistent_slice *slice, u64 *now)
+int persistent__now(const struct perf_event_attr *like, u64 *now)
 {
-	struct evsel *attached = slice__first_attached(slice), *evsel;
+	struct evsel *evsel;
 	struct perf_event_attr attr = {
 		.type		= PERF_TYPE_SOFTWARE,
 		.config		= PERF_COUNT_SW_DUMMY,
@@ -220,17 +220,14 @@ static int slice__now(struct persistent_slice *slice, u64 *now)
 		.comm		= 1,
 		.exclude_kernel	= 1,
 		.exclude_hv	= 1,
+		.use_clockid	= like->use_clockid,
+		.clockid	= like->clockid,
 	};
-	int fd, err = -ENOMEM;
-
-	if (attached) {
-		attr.use_clockid = attached->core.attr.use_clockid;
-		attr.clockid = attached->core.attr.clockid;
-	}
+	int fd, err;
 
 	evsel = evsel__new(&attr);
 	if (!evsel)
-		return err;
+		return -ENOMEM;
 
 	fd = sys_perf_event_open(&attr, 0, -1, -1, perf_event_open_cloexec_flag());
 	err = fd < 0 ? -errno : read_first_time(evsel, fd, now);
@@ -244,6 +241,7 @@ static int slice__now(struct persistent_slice *slice, u64 *now)
 static int slice__start(struct persistent_slice *slice)
 {
 	char buf[STRERR_BUFSIZE];
+	struct evsel *attached;
 	u64 now = 0;
 	int err;
 
@@ -251,7 +249,8 @@ static int slice__start(struct persistent_slice *slice)
 	if (!slice->last)
 		return 0;
 
-	err = slice__now(slice, &now);
+	attached = slice__first_attached(slice);
+	err = attached ? persistent__now(&attached->core.attr, &now) : -ENOENT;
 	if (err) {
 		pr_err("Cannot find out what time it is for --last, use --from: %s\n",
 		       str_error_r(-err, buf, sizeof(buf)));
@@ -471,7 +470,7 @@ static int slice__push(void *to, void *records, size_t size)
 		pos = next;
 	}
 
-	if (err >= 0 && pos > run)
+	if (err >= 0 && (pos > run || slice->max_size))
 		err = slice->push(slice->arg, records + run, pos - run);
 	return err;
 }

@@ -7,6 +7,7 @@
 #include "persistent-read.h"
 
 struct evlist;
+struct perf_event_attr;
 struct persistent_slice;
 
 /* What a user said is wanted; NULL and 0: no limit */
@@ -23,7 +24,10 @@ struct persistent_slice *persistent_slice__new(const struct persistent_slice_opt
 					       struct evlist *evlist);
 void persistent_slice__delete(struct persistent_slice *slice);
 
-/* As persistent_reader__read(), less what is not in the slice */
+/*
+ * As persistent_reader__read(), less what is not in the slice. What is held does
+ * not get to @push, which is then called without records: it may end the reading.
+ */
 int persistent_slice__read(struct persistent_slice *slice, struct persistent_reader *reader,
 			   persistent_push_t push, void *to);
 
@@ -35,5 +39,8 @@ u64 persistent_slice__vital_size(const struct persistent_slice *slice);
 
 /* Say what was left out that one may have expected. */
 void persistent_slice__report(const struct persistent_slice *slice);
+
+/* The time in ns by the clock of the records of such an event */
+int persistent__now(const struct perf_event_attr *like, u64 *now);
 
 #endif /* __PERF_PERSISTENT_SLICE_H */

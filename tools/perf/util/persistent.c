@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -32,6 +33,7 @@
 #include <internal/xyarray.h>
 #include <linux/ctype.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/zalloc.h>
 #include "cap.h"
 #include "debug.h"
@@ -466,6 +468,52 @@ int persistent_ns__list(struct persistent_ns *ns)
 	return err == -ENOENT ? 0 : err;
 }
 
+static int member_id_cmp(const void *id, const void *member)
+{
+	u64 a = *(const u64 *)id, b = ((const struct persistent_member *)member)->id;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The kernel lists them in the order of their ids. */
+struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id)
+{
+	return bsearch(&id, ns->members, ns->nr_members, sizeof(*ns->members), member_id_cmp);
+}
+
+/*
+ * Members that came after @ns was listed, as a CPU came online or somebody let
+ * more events join: nobody has read what they recorded.
+ */
+int persistent_ns__count_late(const struct persistent_ns *ns, int *nr)
+{
+	struct persistent_ns now = { .fd = ns->fd };
+	int err = persistent_ns__list(&now);
+	char buf[STRERR_BUFSIZE];
+
+	*nr = 0;
+	for (int i = 0; i < now.nr_members && !err; i++)
+		*nr += !persistent_ns__find_member(ns, now.members[i].id);
+
+	free(now.members);
+
+	/* Somebody else has deleted it: nothing is left that is not read. */
+	if (err == -ENODEV)
+		return 0;
+	if (err)
+		pr_err("Cannot list the events of the namespace '%s' again: %s\n", ns->name,
+		       str_error_r(-err, buf, sizeof(buf)));
+	return err;
+}
+
+u64 persistent_ns__age_ns(const struct persistent_ns *ns)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec - ns->created_ns;
+}
+
 /* How much was ever written to the buffer of @member, which is open as @fd */
 int persistent_member__written(const struct persistent_member *member, int fd, u64 *bytes)
 {
@@ -505,6 +553,33 @@ static int member__enable(const struct persistent_ns *ns,
 	return err;
 }
 
+/* Was it, or what it is one more of, off before the namespace was disabled? */
+static bool member__was_off(const struct persistent_ns *ns, const struct persistent_member *member)
+{
+	const struct persistent_member *was = persistent_ns__find_member(ns, member->id);
+
+	for (int i = 0; i < ns->nr_members && !was; i++) {
+		if (persistent_member__is_same_event(&ns->members[i], member))
+			was = &ns->members[i];
+	}
+	return was && was->flags & PERF_PERSIST_DISABLED;
+}
+
+/* Members that came since @ns was listed are switched on, too. */
+static int ns__enable_each(const struct persistent_ns *ns)
+{
+	struct persistent_ns now = { .fd = ns->fd };
+	int err = persistent_ns__list(&now);
+
+	for (int i = 0; i < now.nr_members && !err; i++) {
+		if (!member__was_off(ns, &now.members[i]))
+			err = member__enable(ns, &now.members[i]);
+	}
+
+	free(now.members);
+	return err;
+}
+
 /* Undo persistent_ns__disable(): what was off before it remains so. */
 int persistent_ns__enable_again(struct persistent_ns *ns)
 {
@@ -517,13 +592,10 @@ int persistent_ns__enable_again(struct persistent_ns *ns)
 	for (int i = 0; i < ns->nr_members; i++)
 		nr_off += !!(ns->members[i].flags & PERF_PERSIST_DISABLED);
 
-	if (!nr_off)
-		err = ioctl(ns->fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
-
-	for (int i = 0; nr_off && i < ns->nr_members && !err; i++) {
-		if (!(ns->members[i].flags & PERF_PERSIST_DISABLED))
-			err = member__enable(ns, &ns->members[i]);
-	}
+	if (nr_off)
+		err = ns__enable_each(ns);
+	else if (ioctl(ns->fd, PERF_EVENT_IOC_ENABLE, 0))
+		err = -errno;
 
 	if (err)
 		pr_err("Cannot enable the namespace '%s' again: %s\n", ns->name,

@@ -46,25 +46,50 @@ test_back() {
 	same "execs" 2 "$(marks "$data")"
 }
 
-# -a is for CPUs that come later as well.
-test_new() {
+create_offline() {
 	echo 0 > "$online"
 	check "create" perf record -P "$ns" -e "$exec_event" \
 	      -e cpu-clock/freq=100,name=clock/ -a -m 64
 	check "list" perf ctl -l "$ns"
 	before="$(column BUFFER)"
+}
+
+# Its events are there a little later than the CPU.
+come_online() {
 	echo 1 > "$online"
 	for _ in $(seq 300); do
 		perf ctl -l "$ns" > "$tmp/out"
 		[ "$(column BUFFER)" = "$before" ] || break
 		sleep 0.1
 	done
+}
+
+# -a is for CPUs that come later as well.
+test_new() {
+	create_offline
+	come_online
 	same "CPUs" "$(cat /sys/devices/system/cpu/online)" "$(column CPUS)"
 	mark_on_last
 	check "read" perf record -e "persistent/$ns/" -o "$data" -k
 	same "execs" 1 "$(marks "$data")"
 }
 
+# What came after perf had opened the others is not deleted unread.
+test_late() {
+	create_offline
+	export -f come_online column
+	export online before ns tmp
+	refuse "-k" "'$ns' is not deleted, and goes on as before" \
+	       perf record -e "persistent/$ns/" -o "$data" -k bash -c come_online
+	check "why" grep -q "'$ns' got [1-9][0-9]* more events while it was read" "$tmp/said"
+	lists "on"
+	mark_on_last
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+	same "execs" 1 "$(marks "$data")"
+	check "deleted" gone "$ns"
+}
+
 test_back
 test_new
+test_late
 exit "$failed"

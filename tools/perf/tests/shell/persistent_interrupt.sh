@@ -74,6 +74,13 @@ test_file() {
 	check "all of the first CPU" test "$nr" -le \
 	      "$(perf script -i "$data" -F event 2> /dev/null | grep -c "$fill_event")"
 
+	# What is held back until the newest are known is written all the same.
+	refuse "Ctrl-C with --max-size" "interrupted" strace -qq -o /dev/null -e trace=ioctl \
+	       -e inject=ioctl:signal=SIGINT:when="$when" \
+	       perf ctl -r "$ns" -o "$data" --max-size 64M
+	check "all of the first CPU" test "$nr" -le \
+	      "$(perf script -i "$data" -F event 2> /dev/null | grep -c "$fill_event")"
+
 	# It takes a second one when the first one only ends the recording.
 	refuse "with a command" "Captured" strace -qq -o /dev/null -e trace=ioctl \
 	       -e inject=ioctl:signal=SIGINT:when="$when" \

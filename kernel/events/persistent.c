@@ -118,6 +118,7 @@ static unsigned int sysctl_perf_event_max_persistent __read_mostly = 65536;
  * @created_ns:	when, in ns of CLOCK_BOOTTIME
  * @name:	empty until it is published
  * @file:	in the "events" directory of the PMU, named @name
+ * @enabled:	the same in "enabled"
  *
  * What changes is protected by perf_persist_lock.
  */
@@ -140,6 +141,7 @@ struct perf_persist_ns {
 	u64			created_ns;
 	char			name[PERF_PERSIST_NAME_SIZE];
 	struct device_attribute	file;
+	struct device_attribute	enabled;
 };
 
 enum perf_member_state {
@@ -314,8 +316,14 @@ static const struct attribute_group perf_persistent_events = {
 	.attrs		= no_attrs,
 };
 
+static const struct attribute_group perf_persistent_enabled = {
+	.name		= "enabled",
+	.attrs		= no_attrs,
+};
+
 static const struct attribute_group *perf_persistent_groups[] = {
 	&perf_persistent_events,
+	&perf_persistent_enabled,
 	NULL,
 };
 
@@ -333,25 +341,74 @@ static ssize_t ns_show(struct device *dev, struct device_attribute *attr, char *
 	return sysfs_emit(buf, "config=0x%llx\n", ns->id);
 }
 
-static int add_ns_file(struct perf_persist_ns *ns)
+static char ns_enabled_char(struct perf_persist_ns *ns);
+static long enable_ns(struct perf_persist_ns *ns, bool enable);
+
+/* As with the events of ftrace, X is for some that are and some that are not. */
+static ssize_t ns_enabled_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
+	struct perf_persist_ns *ns = container_of(attr, struct perf_persist_ns, enabled);
+
+	return sysfs_emit(buf, "%c\n", ns_enabled_char(ns));
+}
+
+static ssize_t ns_enabled_store(struct device *dev, struct device_attribute *attr,
+				const char *buf, size_t count)
+{
+	struct perf_persist_ns *ns = container_of(attr, struct perf_persist_ns, enabled);
+	bool enable;
+	long ret;
+
+	if (!perfmon_capable())
+		return -EACCES;
+
+	ret = kstrtobool(buf, &enable);
+	if (ret)
+		return ret;
+
+	ret = enable_ns(ns, enable);
+	return ret ? ret : count;
+}
+
+static int add_ns_files(struct perf_persist_ns *ns)
+{
+	struct kobject *kobj;
+	int ret;
+
 	/* Out of memory at boot, see perf_event_sysfs_init(). */
 	if (!perf_persistent_pmu.dev)
 		return -ENOMEM;
+
+	kobj = &perf_persistent_pmu.dev->kobj;
 
 	sysfs_attr_init(&ns->file.attr);
 	ns->file.attr.name = ns->name;
 	ns->file.attr.mode = 0444;
 	ns->file.show = ns_show;
 
-	return sysfs_add_file_to_group(&perf_persistent_pmu.dev->kobj, &ns->file.attr,
-				       perf_persistent_events.name);
+	sysfs_attr_init(&ns->enabled.attr);
+	ns->enabled.attr.name = ns->name;
+	ns->enabled.attr.mode = 0644;
+	ns->enabled.show = ns_enabled_show;
+	ns->enabled.store = ns_enabled_store;
+
+	ret = sysfs_add_file_to_group(kobj, &ns->file.attr, perf_persistent_events.name);
+	if (ret)
+		return ret;
+
+	ret = sysfs_add_file_to_group(kobj, &ns->enabled.attr, perf_persistent_enabled.name);
+	/* To read the other takes no lock, so it may be removed with ours held. */
+	if (ret)
+		sysfs_remove_file_from_group(kobj, &ns->file.attr, perf_persistent_events.name);
+	return ret;
 }
 
-static void remove_ns_file(struct perf_persist_ns *ns)
+static void remove_ns_files(struct perf_persist_ns *ns)
 {
-	sysfs_remove_file_from_group(&perf_persistent_pmu.dev->kobj, &ns->file.attr,
-				     perf_persistent_events.name);
+	struct kobject *kobj = &perf_persistent_pmu.dev->kobj;
+
+	sysfs_remove_file_from_group(kobj, &ns->file.attr, perf_persistent_events.name);
+	sysfs_remove_file_from_group(kobj, &ns->enabled.attr, perf_persistent_enabled.name);
 }
 
 /*
@@ -370,7 +427,7 @@ static void unlink_ns(struct perf_persist_ns *ns)
 static void remove_unlinked_ns(struct perf_persist_ns *ns)
 {
 	if (ns->published) {
-		remove_ns_file(ns);
+		remove_ns_files(ns);
 
 		mutex_lock(&perf_persist_lock);
 		rb_erase(&ns->name_node, &perf_persist_names);
@@ -963,7 +1020,7 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 	}
 
 	strscpy_pad(ns->name, name);
-	ret = add_ns_file(ns);
+	ret = add_ns_files(ns);
 	if (ret)
 		goto err_name;
 
@@ -1560,6 +1617,21 @@ static bool is_enabled(struct perf_member *member)
 		return READ_ONCE(member->wanted);
 
 	return READ_ONCE(member->event->state) > PERF_EVENT_STATE_OFF;
+}
+
+static char ns_enabled_char(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	int nr_on = 0, nr_off = 0;
+
+	guard(mutex)(&perf_persist_lock);
+	for_each_ns_member(member, ns) {
+		if (is_enabled(member))
+			nr_on++;
+		else
+			nr_off++;
+	}
+	return !nr_off ? '1' : nr_on ? 'X' : '0';
 }
 
 static void fill_info(struct perf_event_persist *info, struct perf_member *member)

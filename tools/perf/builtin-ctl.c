@@ -23,6 +23,8 @@ static struct {
 	bool		 list;
 	bool		 read;
 	bool		 delete;
+	bool		 enable;
+	bool		 disable;
 	bool		 json;
 	const char	*output;
 	const char	*cpus;
@@ -36,6 +38,9 @@ static const struct option ctl_options[] = {
 	OPT_BOOLEAN('l', "list", &ctl.list, "list the namespaces, or the one that is named"),
 	OPT_BOOLEAN('r', "read", &ctl.read, "write what a namespace holds to a file"),
 	OPT_BOOLEAN('d', "delete", &ctl.delete, "delete the namespaces that are named"),
+	OPT_BOOLEAN(0, "enable", &ctl.enable, "let the namespaces that are named record"),
+	OPT_BOOLEAN(0, "disable", &ctl.disable,
+		    "stop the namespaces that are named from recording; they keep what they hold"),
 	OPT_BOOLEAN('j', "json", &ctl.json, "list for programs, in JSON"),
 	OPT_STRING('o', "output", &ctl.output, "file", "output file of -r, - for a pipe"),
 	OPT_STRING('C', "cpu", &ctl.cpus, "cpu", "read what is of these CPUs"),
@@ -53,6 +58,7 @@ static const char * const ctl_usage[] = {
 	"perf ctl -l [-v | --json] [<namespace>]",
 	"perf ctl -r <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
 	"perf ctl -d <namespace>...",
+	"perf ctl --enable | --disable <namespace>...",
 	NULL
 };
 
@@ -160,15 +166,15 @@ static bool any_slice(void)
 	return ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size;
 }
 
-/* One that cannot be deleted does not keep the others. */
-static int __cmd_delete(int argc, const char **argv)
+/* Where it cannot be done to one of them, it is done to the others. */
+static int for_each_ns(int argc, const char **argv, int (*func)(struct persistent_ns *ns))
 {
 	int err = 0;
 
 	for (int i = 0; i < argc; i++) {
 		struct persistent_ns *ns = persistent_ns__open(argv[i], /*write=*/true);
 
-		if (!ns || persistent_ns__delete(ns))
+		if (!ns || func(ns))
 			err = -1;
 		persistent_ns__close(ns);
 	}
@@ -180,8 +186,9 @@ int cmd_ctl(int argc, const char **argv)
 {
 	argc = parse_options(argc, argv, ctl_options, ctl_usage, 0);
 
-	if (ctl.list + ctl.read + ctl.delete != 1 || (ctl.json && !ctl.list) ||
-	    (ctl.list && argc > 1) || (ctl.read && argc != 1) || (ctl.delete && !argc))
+	if (ctl.list + ctl.read + ctl.delete + ctl.enable + ctl.disable != 1 ||
+	    (ctl.json && !ctl.list) || (ctl.list && argc > 1) || (ctl.read && argc != 1) ||
+	    (!ctl.list && !argc))
 		usage_with_options(ctl_usage, ctl_options);
 
 	if (!ctl.read && any_slice())
@@ -195,5 +202,9 @@ int cmd_ctl(int argc, const char **argv)
 		return __cmd_list(argc, argv);
 	if (ctl.read)
 		return __cmd_read(argv[0]);
-	return __cmd_delete(argc, argv);
+	if (ctl.enable)
+		return for_each_ns(argc, argv, persistent_ns__enable);
+	if (ctl.disable)
+		return for_each_ns(argc, argv, persistent_ns__disable);
+	return for_each_ns(argc, argv, persistent_ns__delete);
 }

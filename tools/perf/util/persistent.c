@@ -526,6 +526,18 @@ int persistent_member__written(const struct persistent_member *member, int fd, u
 	return err;
 }
 
+int persistent_ns__enable(struct persistent_ns *ns)
+{
+	int err;
+
+	if (!ioctl(ns->fd, PERF_EVENT_IOC_ENABLE, 0))
+		return 0;
+
+	err = -errno;
+	pr_err("Cannot enable the namespace '%s': %m\n", ns->name);
+	return err;
+}
+
 int persistent_ns__disable(struct persistent_ns *ns)
 {
 	int err;

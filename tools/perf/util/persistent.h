@@ -80,6 +80,7 @@ int persistent_ns__list(struct persistent_ns *ns);
 int persistent_ns__count_late(const struct persistent_ns *ns, int *nr);
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
+int persistent_ns__enable(struct persistent_ns *ns);
 int persistent_ns__disable(struct persistent_ns *ns);
 int persistent_ns__enable_again(struct persistent_ns *ns);
 int persistent_ns__delete(struct persistent_ns *ns);

@@ -204,6 +204,50 @@ TEST_F(nsfd, disable_enable)
 	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+/* A shell can do that, and see it. */
+TEST_F(nsfd, sysfs_enabled)
+{
+	struct perf_event_persist p = {};
+	char path[512], text[8];
+	struct stat st;
+	int i;
+
+	snprintf(path, sizeof(path), PMU_DIR "/persistent/enabled/%s", self->ns);
+	ASSERT_EQ(0, stat(path, &st));
+	EXPECT_EQ(0644, st.st_mode & 0777);
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('1', text[0]);
+
+	EXPECT_EQ(0, write_file(path, "0"));
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('0', text[0]);
+	while (!next_member(self->reader, &p))
+		EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
+	say("disabled");
+
+	/* What is no answer changes nothing. */
+	EXPECT_EQ(-EINVAL, write_file(path, "maybe"));
+	EXPECT_EQ(-EINVAL, write_file(path, "2"));
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('0', text[0]);
+
+	ASSERT_EQ(0, event_ioctl(self->m[0].fd, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('X', text[0]);
+
+	EXPECT_EQ(0, write_file(path, "1\n"));
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('1', text[0]);
+	say("enabled");
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, heard(self->m[i].fd, self->m[i].map, "disabled"));
+		EXPECT_EQ(1, heard(self->m[i].fd, self->m[i].map, "enabled"));
+	}
+
+	ASSERT_EQ(0, ns_kill(self->id));
+	EXPECT_EQ(-ENOENT, read_file(path, text, sizeof(text)));
+}
+
 /* Events may be published disabled, to be switched on together. */
 TEST_F(nsfd, created_disabled)
 {

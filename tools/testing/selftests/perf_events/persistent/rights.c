@@ -488,6 +488,21 @@ TEST_F(rights, names_in_sysfs)
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
+/* To switch on and off is for CAP_PERFMON, which root need not have. */
+TEST_F(rights, enabled_in_sysfs)
+{
+	char path[512], text[8];
+
+	snprintf(path, sizeof(path), PMU_DIR "/persistent/enabled/%s", self->ns);
+	drop_caps(privileges());
+	EXPECT_EQ(-EACCES, write_file(path, "0"));
+	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
+	drop_caps(~0ULL);
+	EXPECT_EQ(-EACCES, write_file(path, "0"));
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('1', text[0]);
+}
+
 /* Capabilities over a user namespace of one's own are none over events. H16 */
 TEST_F(rights, user_namespace)
 {

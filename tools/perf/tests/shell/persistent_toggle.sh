@@ -1,0 +1,117 @@
+#!/bin/bash
+# perf ctl --disable and --enable stop namespaces of events and let them go on
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+enabled=$persistent_pmu/enabled
+
+# lists TEXT: the line of the namespace says so
+lists() {
+	check "list" perf ctl -l "$ns"
+	says "it says '$1'" "^$ns  *$1  "
+}
+
+# recorded NR: it holds so many execs, and can be read whatever its state
+recorded() {
+	check "read" perf record -e "persistent/$ns/" -o "$data"
+	same "execs" "$1" "$(marks "$data")"
+}
+
+test_toggle() {
+	mark 1
+	check "disable" perf ctl --disable "$ns"
+	lists off
+	mark 1
+	recorded 1
+	check "disable what is disabled" perf ctl --disable "$ns"
+	check "enable" perf ctl --enable "$ns"
+	lists on
+	mark 1
+	recorded 2
+	check "enable what is enabled" perf ctl --enable "$ns"
+}
+
+test_sysfs() {
+	check "disable" eval "echo 0 > $enabled/$ns"
+	same "state" 0 "$(cat "$enabled/$ns")"
+	lists off
+	mark 1
+	recorded 2
+	check "enable" perf ctl --enable "$ns"
+	same "state" 1 "$(cat "$enabled/$ns")"
+	refuse "not a word" "Invalid argument" bash -c "echo maybe > $enabled/$ns"
+	mark 1
+	recorded 3
+}
+
+test_several() {
+	check "create" perf record -P "${ns}2" -e cpu-clock -m 1 -C 0
+	refuse "one of them is not there" "There is no namespace called '${ns}3'" \
+	       perf ctl --disable "${ns}3" "$ns" "${ns}2"
+	same "the others are off" "0 0" "$(paste -d ' ' "$enabled/$ns" "$enabled/${ns}2")"
+	check "enable" perf ctl --enable "$ns" "${ns}2"
+	same "the others are on" "1 1" "$(paste -d ' ' "$enabled/$ns" "$enabled/${ns}2")"
+	refuse "both" "Usage" perf ctl --enable --disable "$ns"
+	refuse "none" "Usage" perf ctl --disable
+}
+
+test_nobody() {
+	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
+
+	type -P setpriv > /dev/null || { echo "no setpriv: not tested"; return; }
+	refuse "the file as nobody" "Permission denied" \
+	       "${as[@]}" sh -c "echo 0 > $enabled/$ns"
+	chmod 755 "$tmp"
+	cp "$(type -P perf)" "$tmp/perf"
+	if "${as[@]}" "$tmp/perf" version > "$tmp/out" 2>&1; then
+		refuse "as nobody" "No permission" "${as[@]}" "$tmp/perf" ctl --disable "$ns"
+	fi
+	lists on
+}
+
+# shellcheck disable=SC2317 # at_end calls it
+back_online() {
+	echo 1 > "$online"
+}
+
+# A CPU that comes back does not record, nor one that was never seen before.
+test_hotplug() {
+	local last=$(($(getconf _NPROCESSORS_ONLN) - 1))
+	local cpus
+
+	online=/sys/devices/system/cpu/cpu$last/online
+	if [ "$last" = 0 ] || [ ! -w "$online" ]; then
+		echo "no CPU can be taken offline: not tested"
+		return
+	fi
+	at_end back_online
+	cpus=$(cat /sys/devices/system/cpu/online)
+	echo 0 > "$online"
+	check "create" perf record -P "${ns}4" -e "$exec_event" -a -m 16
+	check "disable" perf ctl --disable "$ns" "${ns}4"
+	echo 1 > "$online"
+	for _ in $(seq 300); do
+		perf ctl -l "${ns}4" > "$tmp/out"
+		[ "$(column CPUS)" != "$cpus" ] || break
+		sleep 0.1
+	done
+	same "CPUs" "$cpus" "$(column CPUS)"
+	same "both are off" "0 0" "$(paste -d ' ' "$enabled/$ns" "$enabled/${ns}4")"
+	taskset -c "$last" "$marker"
+	recorded 3
+	check "enable" perf ctl --enable "$ns"
+	taskset -c "$last" "$marker"
+	recorded 4
+}
+
+check "create" perf record -P "$ns" -e "$exec_event" -a -m 64
+test_toggle
+test_sysfs
+test_several
+test_nobody
+test_hotplug
+exit "$failed"

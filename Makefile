@@ -12,7 +12,7 @@ endif
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers test test-long test-unpatched test-all \
-	test-hazards test-ends test-kcsan stress fuzz vm refresh series check \
+	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs clean
 
 help:
@@ -91,6 +91,11 @@ refresh: ## write the commits and edits of build/linux back to the series
 
 series: source ## complete patches for git am on your own tree, build/series
 	@scripts/check-series.sh -e
+
+# To the scripts LINUX is the tree that they work on, which this one is not.
+unexport LINUX
+apply: source ## LINUX=/path/to/linux: put the series on your own git tree
+	@scripts/apply.sh '$(LINUX)'
 
 check: source ## check the scripts and the series
 	@scripts/check.sh

@@ -1,0 +1,67 @@
+#!/bin/bash
+# Apply the series to somebody's own git tree of the kernel.
+#
+# usage: apply.sh TREE
+#
+# The commits are made in a clone that shares the tree's objects. The tree gets
+# them when all fit, as a fast-forward of what it has checked out; else nothing
+# in it changes.
+
+set -euo pipefail
+. "$(dirname "$0")/series-lib.sh"
+
+tree=${1-}
+[ -n "$tree" ] || die 'which tree? make apply LINUX=/path/to/linux'
+[ -d "$tree" ] || die "$tree is no directory"
+tree=$(realpath "$tree")
+if [ "$(git -C "$tree" rev-parse --show-toplevel 2>/dev/null)" != "$tree" ]; then
+	die "$tree is no git tree; where it was unpacked from a tarball, make it one:
+  git -C $tree init -q && git -C $tree add -fA && git -C $tree commit -qm base"
+fi
+[ -e "$tree/kernel/events/core.c" ] || die "$tree is no kernel tree"
+git -C "$tree" rev-parse -q --verify HEAD >/dev/null || die "$tree has no commit yet"
+! git -C "$tree" cat-file -e HEAD:kernel/events/persistent.c 2>/dev/null ||
+	die "$tree has the series, or another version of it, already"
+if [ -n "$(git -C "$tree" status --porcelain --untracked-files=no)" ]; then
+	die "$tree has changes that are not committed; commit or stash them first"
+fi
+# Git overwrites what .gitignore has, which with Debian's is everything.
+lgit diff --name-only --diff-filter=A base HEAD | while read -r file; do
+	[ ! -e "$tree/$file" ] || die "$tree has a file of its own called $file; move it away first"
+done
+
+version=$(MAKEFLAGS='' make -s --no-print-directory -C "$tree" kernelversion)
+[[ $version = 6.12* ]] ||
+	echo "apply: this is Linux $version, and the series is made on" \
+		"$(sed -n 's/^VERSION=//p' "$top/BASE")" >&2
+
+"$top/scripts/check-series.sh" -e >/dev/null
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+git clone -q --shared --no-checkout "$tree" "$tmp/tree"
+tgit()
+{
+	git -C "$tmp/tree" -c commit.gpgsign=false -c user.name="$name" -c user.email="$email" "$@"
+}
+name=$(git -C "$tree" config user.name || echo apply)
+email=$(git -C "$tree" config user.email || echo apply@localhost)
+
+# Only what the series touches: to check out all of it takes long.
+lgit diff --name-only base HEAD | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
+tgit sparse-checkout set --cone --stdin <"$tmp/dirs"
+tgit checkout -q --detach
+
+if ! tgit am -q --keep-non-patch "$top"/build/series/*.patch >"$tmp/said" 2>&1; then
+	{
+		echo "apply.sh: this does not fit $tree, which is as it was:"
+		sed -n 's/^Patch failed at [0-9]* /  in "/p' "$tmp/said" | sed 's/$/"/'
+		sed -n 's/^error: patch failed: /    /p; s/^error: \(.*: .*exist\)/    \1/p' "$tmp/said"
+		echo "The patches are in build/series; git am --reject shows how far they go."
+	} >&2
+	exit 1
+fi
+
+git -C "$tree" fetch -q "$tmp/tree" HEAD
+git -C "$tree" merge -q --ff-only FETCH_HEAD
+echo "apply: $(lgit rev-list --count base..HEAD) commits are on top of $version in $tree;" \
+	"configure with scripts/config -e PERF_EVENTS_PERSISTENT"

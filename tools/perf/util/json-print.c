@@ -28,8 +28,7 @@ static int utf8__start(unsigned char byte, unsigned int *c, unsigned int *min)
 	return 0;
 }
 
-/* How many bytes the character at @str has; 0: it is none in UTF-8. */
-static int utf8__len(const char *str)
+int utf8__char(const char *str, unsigned int *ret)
 {
 	unsigned int c, min;
 	int len = utf8__start(*str, &c, &min);
@@ -42,16 +41,23 @@ static int utf8__len(const char *str)
 
 	if (!len || c < min || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
 		return 0;
+	*ret = c;
 	return len;
 }
 
-/* Names of tasks and files are bytes, while JSON is in UTF-8: replace what is not. */
+/*
+ * Names of tasks and files are bytes, while JSON is in UTF-8: replace what is not,
+ * and escape what would control the terminal that it is printed on.
+ */
 static const char *fputs_char(const char *str, FILE *out)
 {
-	int len = utf8__len(str);
+	unsigned int c;
+	int len = utf8__char(str, &c);
 
 	if (!len)
 		fputs("\\ufffd", out);
+	else if (c < 0xa0)
+		fprintf(out, "\\u%04x", c);
 	else
 		fwrite(str, len, 1, out);
 	return str + (len ?: 1);

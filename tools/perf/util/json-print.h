@@ -6,6 +6,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/*
+ * The character at @str, which is not ASCII, and how many bytes it has; 0: it is
+ * none in UTF-8.
+ */
+int utf8__char(const char *str, unsigned int *c);
+
 /* A string in quotes, whatever bytes there are in it */
 void json__fputs_string(const char *str, FILE *out);
 

@@ -543,7 +543,7 @@ static int config_clock(struct evlist *evlist, struct record_opts *opts)
  * Options ask for events to be made in a certain way: have those made beside
  * the attached ones that way, if there are any, and say what cannot be.
  */
-int evlist__config_attached(struct evlist *evlist, struct record_opts *opts, bool callchains)
+int evlist__config_attached(struct evlist *evlist, struct record_opts *opts)
 {
 	struct target *target = &opts->target;
 	int err = config_clock(evlist, opts);
@@ -552,8 +552,10 @@ int evlist__config_attached(struct evlist *evlist, struct record_opts *opts, boo
 		return err;
 
 	if (evlist__all_attached(evlist)) {
-		if (opts->user_freq != UINT_MAX || opts->user_interval != ULLONG_MAX || callchains)
-			pr_warning("WARNING: how to sample was decided when the namespace was made: -F, -c and -g change nothing\n");
+		if (opts->user_freq != UINT_MAX || opts->user_interval != ULLONG_MAX) {
+			pr_err("How to sample was decided when the namespace was made: leave out -F and -c.\n");
+			return -EINVAL;
+		}
 
 		if (target->pid || target->tid || target->uid_str || target->per_thread) {
 			pr_err("A namespace is read as a whole: select processes in the report, not with -p, -t, -u or --per-thread.\n");

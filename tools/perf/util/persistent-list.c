@@ -248,12 +248,8 @@ static char *owner_str(const struct persistent_ns *ns)
 	struct passwd *pw = getpwuid(ns->owner_uid);
 	char comm[sizeof(ns->owner_comm)];
 
-	/* It is for the owner to choose, not what the terminal does. */
 	scnprintf(comm, sizeof(comm), "%s", ns->owner_comm);
-	for (char *c = comm; *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
+	persistent__make_printable(comm);
 
 	if (pw)
 		return fmt("%s (%s)", pw->pw_name, comm);

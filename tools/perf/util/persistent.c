@@ -39,6 +39,7 @@
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
+#include "json-print.h"
 #include "parse-events.h"
 #include "rlimit.h"
 #include "strbuf.h"
@@ -310,6 +311,31 @@ static int persistent__get(int fd, u64 event_id, struct perf_event_persist *info
 	return err;
 }
 
+/* How many bytes of a character that is printed as it is; 0: of none */
+static int printable(const char *str)
+{
+	unsigned char first = *str;
+	unsigned int c;
+	int len;
+
+	if (first < 0x80)
+		return first >= ' ' && first != 0x7f;
+
+	/* The first ones beyond ASCII control terminals, too. */
+	len = utf8__char(str, &c);
+	return len && c >= 0xa0 ? len : 0;
+}
+
+/* It is for owners to choose what things are called, not what the terminal does. */
+void persistent__make_printable(char *str)
+{
+	for (int len; *str; str += len ?: 1) {
+		len = printable(str);
+		if (!len)
+			*str = '?';
+	}
+}
+
 static void ns__fill(struct persistent_ns *ns, const struct perf_event_persist *info)
 {
 	ns->id = info->ns_id;
@@ -433,6 +459,7 @@ static void member__fill(struct persistent_member *member,
 	member->flags = info->flags;
 	member->cpu = info->cpu;
 	memcpy(member->label, info->label, sizeof(member->label));
+	persistent__make_printable(member->label);
 }
 
 int persistent_ns__list(struct persistent_ns *ns)

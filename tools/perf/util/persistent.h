@@ -85,6 +85,8 @@ int persistent_ns__disable(struct persistent_ns *ns);
 int persistent_ns__enable_again(struct persistent_ns *ns);
 int persistent_ns__delete(struct persistent_ns *ns);
 
+void persistent__make_printable(char *str);
+
 /* Labels of events, with commas in between; to be freed */
 char *persistent_ns__events(const struct persistent_ns *ns);
 char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width);
@@ -108,7 +110,7 @@ bool evlist__has_persistent(struct evlist *evlist);
 bool evlist__all_attached(struct evlist *evlist);
 struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *cpu_list,
 					     enum persistent_use use);
-int evlist__config_attached(struct evlist *evlist, struct record_opts *opts, bool callchains);
+int evlist__config_attached(struct evlist *evlist, struct record_opts *opts);
 void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx);

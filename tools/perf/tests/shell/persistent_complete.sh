@@ -48,8 +48,15 @@ test_completion() {
 		complete_words "$ns ${ns}2" perf ctl "$option" "$prefix"
 	done
 	complete_words "${ns}2" perf ctl -d "$ns" "${ns}2"
-	complete_words "" perf ctl -r "$ns" -o "$prefix"
-	complete_words "--list" perf ctl --li
+	for option in -o -C --output --cpu --last --from --to --max-size; do
+		complete_words "" perf ctl "$option" "$prefix"
+		complete_words "$ns ${ns}2" perf ctl "$option" 1 -r "$prefix"
+	done
+	complete_words "--last" perf ctl --la
+	complete_words "--from" perf ctl -r "$ns" --last 5s --f
+	complete_words "--max-size" perf ctl -r "$ns" --m
+	complete_words "--json" perf ctl -l --j
+	complete_words "--verbose" perf ctl -l --v
 	for option in record stat top; do
 		complete_words "persistent/$ns/ persistent/${ns}2/" \
 			       perf "$option" -e "persistent/$prefix"

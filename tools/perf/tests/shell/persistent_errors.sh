@@ -30,12 +30,31 @@ test_old_meaning() {
 	refuse "no target" "$period_hint" perf record -P "$ns" -e cpu-clock
 }
 
+# Those that make no sense for what has no process and no file
 test_options() {
-	refuse "-p" "-p cannot be used with -P" perf record -P "$ns" -p $$
-	refuse "-t" "-t cannot be used with -P" perf record -P "$ns" -t $$
-	refuse "-u" "-u cannot be used with -P" perf record -P "$ns" -u root
-	refuse "-o" "-o cannot be used with -P" perf record -P "$ns" -a -o "$data"
-	refuse "-D" "-D cannot be used with -P" perf record -P "$ns" -a -D 10
+	local option
+
+	for option in "-p $$" "-t $$" "-u root" "-o $data" "-D 10" -k "--last 1s" \
+		      "--max-size 1M" -N "--mmap-flush 1" --exclude-perf; do
+		# shellcheck disable=SC2086 # two words
+		refuse "$option" "${option%% *} cannot be used with -P" \
+		       perf record -P "$ns" -e "$exec_event" -a $option
+	done
+	refuse "-m with two sizes" "one size with -P" perf record -P "$ns" -a -m 1M,1M
+	check "nothing is left of it" gone "$ns"
+}
+
+# What was made is not made anew for who reads it.
+test_read_options() {
+	local option
+
+	for option in "-F 99" -g "--call-graph fp" "-m 1M" "-D 10"; do
+		# shellcheck disable=SC2086 # two words
+		refuse "$option" "${option%% *} says how to make events" \
+		       perf record -e "persistent/$ns/" -o "$data" $option
+	done
+	check "no file" test ! -e "$data"
+	refuse "perf top -F" "leave out -F and -c" perf top --stdio -F 99 -e "persistent/$ns/"
 }
 
 test_groups() {
@@ -94,6 +113,7 @@ test_old_meaning
 test_options
 test_groups
 test_taken
+test_read_options
 test_missing
 test_nobody
 exit "$failed"

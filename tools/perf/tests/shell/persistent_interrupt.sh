@@ -121,6 +121,19 @@ test_no_terminal() {
 	same "everything" "$nr" "$(filled "$tmp/part")"
 }
 
+# The progress is there when the first CPU was read, the reader goes during the second.
+test_error_line() {
+	if [ "$(getconf _NPROCESSORS_ONLN)" -lt 2 ]; then
+		echo "one CPU: an error after progress is not tested"
+		return
+	fi
+	taskset -c 1 dd if=/dev/zero of=/dev/null bs=1 count="$nr" status=none
+	on_terminal "perf ctl -r $ns -o - | { head -c $half; sleep 1.1; head -c $size; } > $tmp/part"
+	tr '\r' '\n' < "$tmp/terminal" > "$tmp/lines"
+	check "progress" grep -q 'Reading\.\.\.' "$tmp/lines"
+	check "an error has its own line" grep -q '^failed to write' "$tmp/lines"
+}
+
 check "create" perf record -P "$ns" -e "$fill_event" --filter "$fill_filter" -m 1024 -a
 fill "$nr"
 check "read all" perf ctl -r "$ns" -o - > /dev/null
@@ -131,4 +144,5 @@ test_file
 test_nothing_lost
 test_progress
 test_no_terminal
+test_error_line
 exit "$failed"

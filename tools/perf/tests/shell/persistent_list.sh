@@ -359,14 +359,17 @@ all_back() {
 
 # A program may be called anything.
 test_owner() {
-	local name=$'q"\\\xc3\xa9\xff'
+	# One that is valid, one that is none, one that is valid and no letter
+	local name=$'q"\\\xc3\xa9\xff\xc2\x9b'
 
 	ln -s "$(type -P perf)" "$tmp/$name"
 	check "create" "$tmp/$name" record -P "$ns" -e cpu-clock -C 0 -m 1
 	check "list" perf ctl -l "$ns"
+	says "what controls a terminal is not printed" $'(q"\\\\\xc3\xa9???)'
 	list_json ""
 	ask 'ascii(ns["owner"]["comm"])'
-	asked "owner" "'q\"\\\\\\xe9\\ufffd'" 1
+	asked "owner" "'q\"\\\\\\xe9\\ufffd\\x9b'" 1
+	check "nor is it in JSON" grep -qF '\u009b' "$tmp/json"
 	check "delete" perf ctl -d "$ns"
 }
 

@@ -58,6 +58,16 @@ test_scripts() {
 	check "the marker burns" grep -q "$comm" "$tmp/flames.json"
 	check "gecko" perf script -i "$data" -s "$dir/gecko.py" -- --save-only "$tmp/gecko.json"
 	check "the marker is in there" grep -q "$comm" "$tmp/gecko.json"
+
+	# By their names, they look at perf.data, or at what comes from a pipe.
+	check "report gecko" sh -c "cd $tmp && perf script report gecko --save-only report.json < /dev/null"
+	check "the same" cmp "$tmp/gecko.json" "$tmp/report.json"
+	check "create" perf record -P "$ns" -a -m 512 -e page-faults -c 1 -g
+	mark 1
+	check "report flamegraph" sh -c "perf ctl -r $ns -o - |
+		perf script report flamegraph --format json -o $tmp/report.json"
+	check "the marker burns" grep -q "$comm" "$tmp/report.json"
+	check "delete" perf ctl -d "$ns"
 }
 
 test_trace

@@ -39,7 +39,7 @@ static void stdio_progress__update(struct ui_progress *p)
 	fflush(stderr);
 }
 
-static void stdio_progress__finish(void)
+void stdio_progress__hide(void)
 {
 	if (shown)
 		fprintf(stderr, "\r%*s\r", shown + 2, "");
@@ -49,7 +49,7 @@ static void stdio_progress__finish(void)
 static struct ui_progress_ops stdio_progress__ops = {
 	.init	= stdio_progress__start,
 	.update	= stdio_progress__update,
-	.finish	= stdio_progress__finish,
+	.finish	= stdio_progress__hide,
 };
 
 void stdio_progress__init(void)

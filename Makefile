@@ -13,7 +13,7 @@ export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
-	check-fastpath check-builds docs clean
+	check-fastpath check-builds docs picture clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -110,6 +110,10 @@ check-builds: source ## build with other options and for other architectures
 
 docs: source ## build the manual pages and the kernel's documents, build/docs
 	@scripts/docs.sh
+
+picture: kernel perf ## make the picture in the kernel's documents anew, in build/linux
+	@scripts/deps.sh vm
+	@scripts/picture.sh
 
 clean: ## remove build, unless edits in build/linux would be lost
 	@scripts/clean.sh

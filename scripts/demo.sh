@@ -86,7 +86,7 @@ tour()
 	run "perf script -i small.data -F cpu 2>/dev/null | sort | uniq -c"
 	shows '\[00[13]\]'
 	step 'As a stream, with no file.'
-	run "perf ctl -r flight --last 5s -o - 2>/dev/null | perf script -i - -F comm,time,event 2>/dev/null | tail -n 3"
+	run "perf ctl -r flight --last 5s -o - 2>/dev/null | perf script -i - -G -F comm,time,event 2>/dev/null | tail -n 3"
 	shows ':'
 
 	step 'A second recorder. Both, and an event of a command, go into one file in the order of time.'

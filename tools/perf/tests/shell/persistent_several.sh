@@ -48,6 +48,19 @@ test_mixed() {
 	in_order "$data"
 }
 
+# An event without call chains is not given those of the others.
+test_chains() {
+	check "create with call chains" perf record -P "${ns}3" -e cpu-clock -g -a
+	check "read with an event that has none" \
+	      perf record -e "persistent/${ns}3/" -e page-faults -c 1 -o "$data" "$marker"
+	perf report -i "$data" --stdio --children -g none -s sym 2> /dev/null |
+		awk '/^# Samples/ { on = /page-faults/ }
+		     on && /^ +[0-9.]+%/ { print $1, $2 }' > "$tmp/faults"
+	check "page faults in the report" test -s "$tmp/faults"
+	same "of functions that had none" "" "$(awk '$1 != $2' "$tmp/faults" | head -n 1)"
+	check "delete" perf ctl -d "${ns}3"
+}
+
 test_cpus() {
 	local list=0,$last
 
@@ -81,6 +94,7 @@ check "create" perf record -P "$ns" -a -m 64 -e "$exec_event"
 check "create another" perf record -P "${ns}2" -a -m 64 -e "$exit_event"
 test_two
 test_mixed
+test_chains
 test_cpus
 test_kill
 exit "$failed"

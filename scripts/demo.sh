@@ -96,8 +96,8 @@ tour()
 	shows 'page-faults'
 	shows 'sched_process_exit'
 	step 'What was read is an ordinary perf.data: choose when looking at it.'
-	run "perf report -i both.data --stdio --comm true -g none -s comm,sym 2>/dev/null | grep -E '^ +[0-9]' | head -n 4"
-	shows true
+	run "perf report -i both.data --stdio --comm true --no-children -g none -s comm,sym 2>/dev/null | grep -E '^# comm|^ +[0-9]' | head -n 5"
+	shows 'comm: true'
 	run "perf trace -i perf.data 2>&1 | head -n 3"
 	shows openat
 

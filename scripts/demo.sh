@@ -98,8 +98,11 @@ tour()
 	step 'What was read is an ordinary perf.data: choose when looking at it.'
 	run "perf report -i both.data --stdio --comm true --no-children -g none -s comm,sym 2>/dev/null | grep -E '^# comm|^ +[0-9]' | head -n 5"
 	shows 'comm: true'
-	run "perf trace -i perf.data 2>&1 | head -n 3"
+	run perf record -P calls -m 2M -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit -a
+	run "ls / >/dev/null; perf ctl -r calls -o calls.data"
+	run "perf trace -i calls.data 2>&1 | grep -E ' ls/.*openat' | head -n 3"
 	shows openat
+	run perf ctl -d calls
 
 	step 'Count: since it was made, and while a command runs.'
 	run perf stat -e persistent/tasks/ -a

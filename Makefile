@@ -9,6 +9,8 @@ ifneq ($(wildcard configs/$(KERNEL).config),)
 override CONFIGS := configs/vm.config configs/$(KERNEL).config
 override KERNEL := build/kernel-$(KERNEL)
 endif
+# Some scripts work in another directory.
+override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers test test-long test-unpatched test-all \

@@ -90,16 +90,9 @@ test_missing() {
 }
 
 test_nobody() {
-	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$tmp/perf")
+	require_nobody || return 0
+	local as=("${nobody[@]}" "$tmp/perf")
 
-	type -P setpriv > /dev/null || { echo "no setpriv: not tested"; return; }
-	# Nobody may not come to where perf is.
-	chmod 755 "$tmp"
-	cp "$(type -P perf)" "$tmp/perf"
-	if ! "${as[@]}" version > "$tmp/out" 2>&1; then
-		echo "nobody cannot run perf: not tested"
-		return
-	fi
 	refuse "create as nobody" "needs CAP_PERFMON" "${as[@]}" record -P "${ns}2" -e cpu-clock -a
 	refuse "delete as nobody" "No permission to open the namespace '$ns'" "${as[@]}" ctl -d "$ns"
 	check "it is still there" exists "$ns"

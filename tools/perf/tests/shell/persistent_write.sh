@@ -63,17 +63,11 @@ test_nowhere() {
 }
 
 test_nobody() {
-	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$tmp/perf")
 	local paranoid
 
-	type -P setpriv > /dev/null || { echo "no setpriv: not tested"; return; }
-	# Nobody may not come to where perf is.
-	chmod 755 "$tmp"
-	cp "$(type -P perf)" "$tmp/perf"
-	if ! "${as[@]}" version > "$tmp/out" 2>&1; then
-		echo "nobody cannot run perf: not tested"
-		return
-	fi
+	require_nobody || return 0
+	local as=("${nobody[@]}" "$tmp/perf")
+
 	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 	if [ "$paranoid" -lt 1 ]; then
 		echo "perf_event_paranoid is $paranoid: not tested"

@@ -109,6 +109,18 @@ gone() {
 	! exists "$1"
 }
 
+# require_nobody: nobody[] runs a command as somebody without rights, and $tmp/perf is a
+# perf that can be run so. Where that cannot be, it says why and fails.
+require_nobody() {
+	nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
+	type -P setpriv > /dev/null || { echo "no setpriv: not tested"; return 1; }
+	# Nobody may not come to where perf is.
+	chmod 755 "$tmp"
+	cp "$(type -P perf)" "$tmp/perf"
+	"${nobody[@]}" "$tmp/perf" version > "$tmp/out" 2>&1 ||
+		{ echo "nobody cannot run perf: not tested"; return 1; }
+}
+
 # Tables are as wide as in a file, wherever the test runs.
 unset COLUMNS
 

@@ -25,17 +25,27 @@ static int set_online(int cpu, bool online)
 	return write_file(path, online ? "1" : "0");
 }
 
+/* NULL, or why CPU @cpu2 cannot be switched on and off. */
+static const char *hotplug_begin(char *ns, int *cpu, int *cpu2)
+{
+	const char *missing = persist_begin(ns, cpu, cpu2);
+
+	if (missing)
+		return missing;
+	if (*cpu2 < 0)
+		return "needs two CPUs";
+	if (set_online(*cpu2, true))
+		return "cannot switch a CPU on and off";
+	return NULL;
+}
+
 FIXTURE_SETUP(hotplug)
 {
 	const char *missing;
 
-	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	missing = hotplug_begin(self->ns, &self->cpu, &self->cpu2);
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (self->cpu2 < 0)
-		SKIP(return, "needs two CPUs");
-	if (set_online(self->cpu2, true))
-		SKIP(return, "cannot switch CPU %d on and off", self->cpu2);
 	self->ns_fd = -1;
 }
 
@@ -279,13 +289,9 @@ FIXTURE_SETUP(hotplug_want)
 	struct perf_event_attr attr = fault_attr(0);
 	const char *missing;
 
-	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	missing = hotplug_begin(self->ns, &self->cpu, &self->cpu2);
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (self->cpu2 < 0)
-		SKIP(return, "needs two CPUs");
-	if (set_online(self->cpu2, true))
-		SKIP(return, "cannot switch CPU %d on and off", self->cpu2);
 
 	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu2, 0, self->ns, &self->id));
 	self->fd = member_reopen(self->id, 0, self->cpu2, PERF_PERSIST_OPEN_WRITE);

@@ -15,7 +15,8 @@ export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
-	check-fastpath check-builds docs picture clean
+	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
+	bench-profile bench-figure clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -84,6 +85,33 @@ fuzz: kernel selftests ## SECONDS=60 SEED=: odd arguments for the new calls
 	@scripts/vm.sh -s 2 -m 3072 -t $$(($(SECONDS) + 300)) \
 		build/selftests/fuzz -t $(SECONDS) $(if $(SEED),-s $(SEED))
 
+kunit: ## the kernel's own tests of what a sample looks like
+	@$(MAKE) --no-print-directory kernel KERNEL=kunit
+	@scripts/deps.sh vm
+	@KERNEL=build/kernel-kunit scripts/kunit.sh
+
+bench: kernel perf ## what a record costs, beside plain perf and ftrace, build/bench.json
+	@scripts/deps.sh vm
+	@scripts/bench.sh
+
+bench-check: kernel perf ## show that the recording path has not grown
+	@scripts/deps.sh vm
+	@scripts/bench.sh -c
+
+bench-time: kernel perf ## the same by the clock, in guests of 4 CPUs
+	@scripts/deps.sh vm
+	@scripts/bench.sh -t
+
+CONFIG ?= persistent
+ROW ?= getppid
+bench-profile: kernel perf ## CONFIG=plain ROW=getppid: where the instructions go, by function
+	@scripts/deps.sh vm
+	@scripts/bench.sh -p $(CONFIG) $(ROW)
+
+bench-figure: ## bench/figure.svg from build/bench.json
+	@scripts/deps.sh figure
+	@bench/figure.py build/bench.json bench/figure.svg
+
 vm: kernel perf ## a shell in the guest
 	@scripts/deps.sh vm
 	@scripts/vm.sh -k $(KERNEL)
@@ -95,9 +123,12 @@ series: source ## complete patches for git am on your own tree, build/series
 	@scripts/check-series.sh -e
 
 # To the scripts LINUX is the tree that they work on, which this one is not.
+ifeq ($(origin LINUX),command line)
 unexport LINUX
+export APPLY_TO := $(LINUX)
+endif
 apply: source ## LINUX=/path/to/linux: put the series on your own git tree
-	@scripts/apply.sh '$(LINUX)'
+	@scripts/apply.sh "$$APPLY_TO"
 
 check: source ## check the scripts and the series
 	@scripts/check.sh

@@ -14,20 +14,29 @@ tree=${1-}
 [ -n "$tree" ] || die 'which tree? make apply LINUX=/path/to/linux'
 [ -d "$tree" ] || die "$tree is no directory"
 tree=$(realpath "$tree")
-if [ "$(git -C "$tree" rev-parse --show-toplevel 2>/dev/null)" != "$tree" ]; then
+[ -e "$tree/.git" ] ||
 	die "$tree is no git tree; where it was unpacked from a tarball, make it one:
   git -C $tree init -q && git -C $tree add -fA && git -C $tree commit -qm base"
-fi
+git -C "$tree" rev-parse --show-toplevel >/dev/null || exit
 [ -e "$tree/kernel/events/core.c" ] || die "$tree is no kernel tree"
 git -C "$tree" rev-parse -q --verify HEAD >/dev/null || die "$tree has no commit yet"
 ! git -C "$tree" cat-file -e HEAD:kernel/events/persistent.c 2>/dev/null ||
 	die "$tree has the series, or another version of it, already"
+for state in rebase-merge rebase-apply MERGE_HEAD CHERRY_PICK_HEAD BISECT_LOG; do
+	[ ! -e "$(git -C "$tree" rev-parse --path-format=absolute --git-path $state)" ] ||
+		die "$tree is in the middle of a rebase, merge or bisection; end that first"
+done
 if [ -n "$(git -C "$tree" status --porcelain --untracked-files=no)" ]; then
 	die "$tree has changes that are not committed; commit or stash them first"
 fi
 # Git overwrites what .gitignore has, which with Debian's is everything.
 lgit diff --name-only --diff-filter=A base HEAD | while read -r file; do
-	[ ! -e "$tree/$file" ] || die "$tree has a file of its own called $file; move it away first"
+	if [ -e "$tree/$file" ] || [ -L "$tree/$file" ]; then
+		die "$tree has a file of its own called $file; move it away first"
+	fi
+	dir=$tree/$(dirname "$file")
+	while [ ! -e "$dir" ] && [ ! -L "$dir" ]; do dir=$(dirname "$dir"); done
+	[ -d "$dir" ] || die "$dir is no directory, but $file needs one; move it away first"
 done
 
 version=$(MAKEFLAGS='' make -s --no-print-directory -C "$tree" kernelversion)

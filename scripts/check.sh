@@ -31,7 +31,7 @@ style()
 	! grep -q '^ERROR' build/checkpatch.log
 }
 
-mapfile -t scripts < <(grep -lE '^(#!/bin/(ba)?sh|# shellcheck shell)' scripts/*.sh .ci/*)
+mapfile -t scripts < <(grep -lE '^(#!/bin/(ba)?sh|# shellcheck shell)' scripts/*.sh bench/*.sh .ci/*)
 check shellcheck shellcheck "${scripts[@]}"
 check "patches/ agrees with build/linux" scripts/refresh.sh -n
 check "git am" scripts/check-series.sh

@@ -28,6 +28,7 @@ packages()
 		echo make gcc perl asciidoc xmlto docbook-xsl docbook-xml man-db \
 			python3-sphinx python3-sphinx-rtd-theme graphviz
 		;;
+	figure) echo python3-matplotlib ;;
 	check) echo shellcheck perl python3-ply python3-git ;;
 	*)
 		echo "deps.sh: no group '$1'" >&2

@@ -22,7 +22,10 @@
 #
 # Environment:
 #   VM_LOG    the guest's console log (build/vm.log)
-#   VM_ACCEL  kvm or tcg, instead of trying (the answer is in build/accel)
+#   VM_ACCEL  kvm or tcg, instead of trying (the answer is in build/accel); or
+#             icount: tcg in which a nanosecond is an instruction, one CPU at a
+#             time, for counting instructions
+#   VM_QEMU   more options for QEMU
 #   VM_ALLOW  regular expression of complaints that are none
 
 set -eu
@@ -91,7 +94,8 @@ accel=${VM_ACCEL:-$(choose_accel)}
 case $accel in
 kvm) accel_opt=kvm ;;
 tcg) accel_opt=tcg,thread=multi ;;
-*) die "VM_ACCEL is '$accel', not kvm or tcg" ;;
+icount) accel_opt=tcg,thread=single ;;
+*) die "VM_ACCEL is '$accel', not kvm, tcg or icount" ;;
 esac
 
 # What the guest gets to know, and what it answers, is in this directory: a
@@ -154,6 +158,10 @@ qemu=(
 	-serial "file:$own_log"
 	-device virtio-serial-pci
 )
+
+[ "$accel" != icount ] || qemu+=(-icount "shift=0,sleep=off")
+# shellcheck disable=SC2206 # a list
+[ -z "${VM_QEMU-}" ] || qemu+=($VM_QEMU)
 
 # QEMU and the clock must not outlive this script, even if it is killed.
 if [ $mode = terminal ]; then

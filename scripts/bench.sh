@@ -1,0 +1,111 @@
+#!/bin/bash
+# What a record costs, beside what else records. See bench/README.md.
+#
+# usage: bench.sh [-c | -s | -t | -p CONFIG ROW]
+#
+#   -c  only what the recording path costs now, compared with bench/stored.json
+#   -s  the same, but store it
+#   -t  by the clock instead of by instructions, in guests of four CPUs
+#   -p  where the instructions go, by function; CONFIG is none, ftrace, overwrite,
+#       persistent, or plain for the unpatched kernel
+#
+# Environment:
+#   BENCH_ROWS    what to record ("getppid pipe kprobe clock")
+#   BENCH_ROUNDS  with -t: how often each kernel is booted (5)
+
+set -euo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+out=$top/build/bench
+kernel=$top/build/kernel
+base=$top/build/kernel-base
+rows=${BENCH_ROWS:-getppid pipe kprobe clock}
+load=$out/load
+
+build_base()
+{
+	local linux=$top/build/linux-base
+
+	if [ ! -e "$linux/Makefile" ]; then
+		git -C "$top/build/linux" worktree prune
+		git -C "$top/build/linux" worktree add -f -q --detach "$linux" base
+	fi
+	LINUX=$linux KERNEL=$base "$top/scripts/build.sh" kernel
+}
+
+# guest KERNEL CONFIGS [OPTIONS]: lines of results
+guest()
+{
+	local k=$1 configs=$2
+	shift 2
+	# shellcheck disable=SC2086 # a list
+	VM_ACCEL=${accel-icount} VM_LOG=$out/vm.log "$top/scripts/vm.sh" \
+		-s "${cpus:-1}" -k "$k" -t 900 "$top/bench/guest.sh" \
+		-l "$load" -p "$top/build/perf/perf" "$@" "$configs" $rows
+}
+
+about()
+{
+	local config=$kernel/.config
+
+	printf '%s\n' "compiler $(gcc -dumpfullversion)" \
+		"kernel $(sed -n 's/^# Linux\/x86 \([^ ]*\).*/\1/p' "$config")" \
+		"optimization $(grep -q '^CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y' "$config" && echo O2)" \
+		"mitigations $(grep -q '^CONFIG_CPU_MITIGATIONS=y' "$config" && echo on || echo off)" \
+		"debug $(grep -qE '^CONFIG_(KASAN|PROVE_LOCKING|DEBUG_PREEMPT|KCSAN|DEBUG_OBJECTS)=y' "$config" && echo on || echo none)"
+}
+
+mkdir -p "$out"
+gcc -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wall \
+	-o "$load" "$top/bench/load.c"
+
+case ${1-} in
+'')
+	build_base
+	about >"$out/about"
+	guest "$kernel" none,ftrace,overwrite,persistent >"$out/ours"
+	guest "$base" none,overwrite >"$out/base"
+	"$top/bench/table.py" table "$out" "$top/build/bench.json"
+	;;
+-c | -s)
+	about >"$out/about"
+	guest "$kernel" none,persistent >"$out/check"
+	case $1 in
+	-c) "$top/bench/table.py" check "$out" "$top/bench/stored.json" ;;
+	-s) "$top/bench/table.py" store "$out" "$top/bench/stored.json" ;;
+	esac
+	;;
+-t)
+	build_base
+	accel='' cpus=4
+	unset VM_ACCEL
+	accel=$(cut -d' ' -f2 "$top/build/accel" 2>/dev/null || echo tcg)
+	: >"$out/times"
+	for round in $(seq "${BENCH_ROUNDS:-5}"); do
+		guest "$kernel" none,ftrace,overwrite,persistent -t |
+			sed "s/^/$round ours /" >>"$out/times"
+		guest "$base" none,overwrite -t | sed "s/^/$round base /" >>"$out/times"
+	done
+	"$top/bench/table.py" times "$out"
+	;;
+-p)
+	config=${2:?} row=${3:?}
+	unit=__x64_sys_getppid
+	case $row in
+	pipe) unit=__x64_sys_write ;;
+	clock) unit=perf_swevent_hrtimer ;;
+	esac
+	if [ "$config" = plain ]; then
+		build_base
+		kernel=$base config=overwrite
+	fi
+	VM_LOG=$out/vm.log "$top/bench/profile.py" --map "$kernel/System.map" --unit $unit \
+		--json "$out/profile-$2-$row.json" -- \
+		"$top/scripts/vm.sh" -s 1 -a nokaslr -k "$kernel" -t 300 \
+		"$top/bench/guest.sh" -w -l "$load" -p "$top/build/perf/perf" "$config" "$row"
+	;;
+*)
+	sed -n '4,12s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac

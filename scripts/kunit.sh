@@ -1,0 +1,21 @@
+#!/bin/bash
+# Boot the kernel of configs/kunit.config, and look at what its tests said.
+#
+# usage: kunit.sh
+
+set -uo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+suite=perf_output
+
+# shellcheck disable=SC2016 # expanded in the guest
+"$top/scripts/vm.sh" -s 2 -t 300 sh -c \
+	'mount -t debugfs none /sys/kernel/debug 2>/dev/null
+	 cat "/sys/kernel/debug/kunit/$1/results"' sh $suite >"$top/build/kunit.log"
+status=$?
+cat "$top/build/kunit.log"
+passed=$(grep -cE '^ +ok ' "$top/build/kunit.log")
+failed=$(grep -cE '^ +not ok ' "$top/build/kunit.log")
+echo "kunit: $passed passed, $failed failed"
+[ $status -eq 0 ] && [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] &&
+	grep -q "^ok .*$suite" "$top/build/kunit.log"

@@ -467,6 +467,7 @@ static void check_pids(struct kunit *test, struct perf_event *event, struct pid_
 {
 	struct test_context *t = test->priv;
 
+	guard(rcu)();
 	perf_event_header__init(&t->header, &t->data, PERF_RECORD_LOST, 0, 24, event);
 	KUNIT_EXPECT_EQ(test, t->data.tid_entry.pid,
 			__task_pid_nr_ns(current, PIDTYPE_TGID, ns));

@@ -510,9 +510,11 @@ struct persistent_member *persistent_ns__find_member(const struct persistent_ns 
 
 /*
  * Members that came after @ns was listed, as a CPU came online or somebody let
- * more events join: nobody has read what they recorded.
+ * more events join: nobody has read what they recorded. Of interest is what counts
+ * something, on the CPUs of @only if there are any.
  */
-int persistent_ns__count_late(const struct persistent_ns *ns, int *nr)
+int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_cpu_map *only,
+			      int *nr)
 {
 	struct persistent_ns now = { .fd = ns->fd };
 	int err = persistent_ns__list(&now);
@@ -520,7 +522,9 @@ int persistent_ns__count_late(const struct persistent_ns *ns, int *nr)
 
 	*nr = 0;
 	for (int i = 0; i < now.nr_members && !err; i++)
-		*nr += !persistent_ns__find_member(ns, now.members[i].id);
+		*nr += !persistent_member__is_sideband(&now.members[i]) &&
+		       (!only || perf_cpu_map__has(only, (struct perf_cpu){ now.members[i].cpu })) &&
+		       !persistent_ns__find_member(ns, now.members[i].id);
 
 	free(now.members);
 
@@ -610,9 +614,14 @@ static int ns__enable_each(const struct persistent_ns *ns)
 	struct persistent_ns now = { .fd = ns->fd };
 	int err = persistent_ns__list(&now);
 
-	for (int i = 0; i < now.nr_members && !err; i++) {
+	/* One that fails does not keep the others off; who left meanwhile is well. */
+	for (int i = 0; i < now.nr_members; i++) {
+		int ret = 0;
+
 		if (!member__was_off(ns, &now.members[i]))
-			err = member__enable(ns, &now.members[i]);
+			ret = member__enable(ns, &now.members[i]);
+		if (ret != -ENOENT)
+			err = err ?: ret;
 	}
 
 	free(now.members);

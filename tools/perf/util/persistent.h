@@ -77,7 +77,8 @@ int persistent__err_open(int err, const char *name);
 struct persistent_ns *persistent_ns__open(const char *name, bool write);
 void persistent_ns__close(struct persistent_ns *ns);
 int persistent_ns__list(struct persistent_ns *ns);
-int persistent_ns__count_late(const struct persistent_ns *ns, int *nr);
+int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_cpu_map *only,
+			      int *nr);
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
 int persistent_ns__enable(struct persistent_ns *ns);

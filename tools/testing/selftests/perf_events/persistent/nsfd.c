@@ -214,7 +214,7 @@ TEST_F(nsfd, sysfs_enabled)
 
 	snprintf(path, sizeof(path), PMU_DIR "/persistent/enabled/%s", self->ns);
 	ASSERT_EQ(0, stat(path, &st));
-	EXPECT_EQ(0644, st.st_mode & 0777);
+	EXPECT_EQ(0600, st.st_mode & 0777);
 	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
 	EXPECT_EQ('1', text[0]);
 

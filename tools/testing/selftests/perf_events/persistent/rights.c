@@ -496,11 +496,12 @@ TEST_F(rights, enabled_in_sysfs)
 	snprintf(path, sizeof(path), PMU_DIR "/persistent/enabled/%s", self->ns);
 	drop_caps(privileges());
 	EXPECT_EQ(-EACCES, write_file(path, "0"));
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('1', text[0]);
 	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
 	drop_caps(~0ULL);
 	EXPECT_EQ(-EACCES, write_file(path, "0"));
-	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
-	EXPECT_EQ('1', text[0]);
+	EXPECT_EQ(-EACCES, read_file(path, text, sizeof(text)));
 }
 
 /* Capabilities over a user namespace of one's own are none over events. H16 */

@@ -128,18 +128,21 @@ def check(directory, path, store=False):
         stored = json.load(f)
     if stored['about'] != setup:
         print(f'bench: stored with {stored["about"]}, this is {setup}')
+        print(f'0 passed, 0 failed, {len(now)} skipped')
+        return 0
     bad = 0
     for row, value in now.items():
         was = stored['persistent'][row]
         # Of what was measured, which is the load with the event.
         slack = TOLERANCE * (was + results['none'][row].cost / (ROWS[row][1] or 1))
         grown = value > was + slack
-        bad |= grown
+        bad += grown
         print(f'bench: {ROWS[row][0]:32} {value:8.1f} instructions, stored {was:8.1f} '
               f'+ {slack:.1f}: {"GROWN" if grown else "ok"}')
         if value < was - slack:
             print('bench: it has become cheaper; "scripts/bench.sh -s" stores that')
-    return int(bad)
+    print(f'{len(now) - bad} passed, {bad} failed, 0 skipped')
+    return int(bad > 0)
 
 
 def times(directory):

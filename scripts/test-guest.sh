@@ -3,7 +3,7 @@
 #
 # usage: test-guest.sh STAGE [PART/PARTS]
 #
-# Stages: selftests, perf, perf-long, regression, regression-long, faults.
+# Stages: selftests, perf, perf-long, regression, regression-long, faults, kunit.
 #
 # Only the shell tests of perf can be run in parts.
 
@@ -90,6 +90,11 @@ faults)
 	dir=$top/build/linux/tools/testing/selftests/perf_events/persistent
 	cd "$top/build/selftests" || exit
 	program fault_perf.sh env PERF="$top/build/perf/perf" "$dir/fault_perf.sh"
+	;;
+kunit)
+	# They ran when the kernel booted, and theirs is TAP within TAP.
+	mount -t debugfs none /sys/kernel/debug 2>/dev/null
+	program kunit sed 's/^    //' /sys/kernel/debug/kunit/perf_output/results
 	;;
 perf | perf-long)
 	# The second line of a script is its name. One that kills perf at many

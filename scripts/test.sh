@@ -29,6 +29,11 @@ if grep -q '^CONFIG_FAULT_INJECTION=y' "$kernel/.config"; then
 	stages+=' faults'
 fi
 
+# A kernel with KUnit runs the kernel's own tests when it boots.
+if grep -q '^CONFIG_PERF_OUTPUT_KUNIT_TEST=y' "$kernel/.config"; then
+	stages+=' kunit'
+fi
+
 # May pass without the series, as they test what is said in that case.
 unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events'
 
@@ -114,7 +119,7 @@ run_guest()
 	log=$logs/${2}${3:+-${3%/*}}-$1
 	trap 'kill "$vm"; exit 143' TERM
 	VM_LOG=$log.vm.log "$top/scripts/vm.sh" -k "$kernel" \
-		-s "$1" -m 3072 -t "${TEST_TIMEOUT:-1800}" \
+		-a "kunit.enable=$([ "$2" = kunit ] && echo 1 || echo 0)" -s "$1" -m 3072 -t "${TEST_TIMEOUT:-1800}" \
 		"$top/scripts/test-guest.sh" "$2" "${3-}" >"$log.log" 2>&1 </dev/null &
 	vm=$!
 	wait "$vm"

@@ -467,13 +467,8 @@ static void check_pids(struct kunit *test, struct perf_event *event, struct pid_
 {
 	struct test_context *t = test->priv;
 
-<<<<<<< HEAD
 	guard(rcu)();
-=======
-	rcu_read_lock();
->>>>>>> c67e6ae (fixup! perf/core: Test the layout of samples)
 	perf_event_header__init(&t->header, &t->data, PERF_RECORD_LOST, 0, 24, event);
-	rcu_read_unlock();
 	KUNIT_EXPECT_EQ(test, t->data.tid_entry.pid,
 			__task_pid_nr_ns(current, PIDTYPE_TGID, ns));
 	KUNIT_EXPECT_EQ(test, t->data.tid_entry.tid,

@@ -48,6 +48,7 @@ step ends-debug make -s test-ends KERNEL=debug
 step hazards make -s test-hazards
 step builds make -s check-builds
 step fastpath make -s check-fastpath
+step bench make -s bench-check
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

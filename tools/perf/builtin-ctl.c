@@ -167,7 +167,7 @@ static bool any_slice(void)
 }
 
 /* Where it cannot be done to one of them, it is done to the others. */
-static int for_each_ns(int argc, const char **argv, int (*func)(struct persistent_ns *ns))
+static int on_each_ns(int argc, const char **argv, int (*func)(struct persistent_ns *ns))
 {
 	int err = 0;
 
@@ -203,8 +203,8 @@ int cmd_ctl(int argc, const char **argv)
 	if (ctl.read)
 		return __cmd_read(argv[0]);
 	if (ctl.enable)
-		return for_each_ns(argc, argv, persistent_ns__enable);
+		return on_each_ns(argc, argv, persistent_ns__enable);
 	if (ctl.disable)
-		return for_each_ns(argc, argv, persistent_ns__disable);
-	return for_each_ns(argc, argv, persistent_ns__delete);
+		return on_each_ns(argc, argv, persistent_ns__disable);
+	return on_each_ns(argc, argv, persistent_ns__delete);
 }

@@ -521,10 +521,15 @@ int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_
 	char buf[STRERR_BUFSIZE];
 
 	*nr = 0;
-	for (int i = 0; i < now.nr_members && !err; i++)
-		*nr += !persistent_member__is_sideband(&now.members[i]) &&
-		       (!only || perf_cpu_map__has(only, (struct perf_cpu){ now.members[i].cpu })) &&
-		       !persistent_ns__find_member(ns, now.members[i].id);
+	for (int i = 0; i < now.nr_members && !err; i++) {
+		const struct persistent_member *member = &now.members[i];
+		struct perf_cpu cpu = { .cpu = member->cpu };
+
+		if (persistent_member__is_sideband(member) ||
+		    (only && !perf_cpu_map__has(only, cpu)))
+			continue;
+		*nr += !persistent_ns__find_member(ns, member->id);
+	}
 
 	free(now.members);
 

@@ -35,6 +35,8 @@ mapfile -t scripts < <(grep -lE '^(#!/bin/(ba)?sh|# shellcheck shell)' scripts/*
 check shellcheck shellcheck "${scripts[@]}"
 check "patches/ agrees with build/linux" scripts/refresh.sh -n
 check "git am" scripts/check-series.sh
+# What make test-hazards takes away is still there.
+check hazards.patch patch --dry-run -s -F3 -p1 -d build/linux -i "$top/scripts/hazards.patch"
 if compgen -G 'build/series/*.patch' >/dev/null; then
 	check checkpatch style
 fi

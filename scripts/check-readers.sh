@@ -44,7 +44,7 @@ test_name()
 	sed -n '2s/^# *//p' "$tests/$1.sh"
 }
 
-guest copy 'torn: ' "$top/build/selftests/torn"
-guest perf 'torn: ' perf test -v "$(test_name persistent_torn)"
-guest symbols 'symbols: ' perf test -v "$(test_name persistent_symbols)"
+guest copy 'torn: [0-9]+ reads' "$top/build/selftests/torn"
+guest perf 'torn: [0-9]+ reads' perf test -vv "$(test_name persistent_torn)"
+guest symbols 'symbols: [0-9]+ of' perf test -vv "$(test_name persistent_symbols)"
 exit $failed

@@ -21,6 +21,7 @@ kernel=$top/build/kernel
 base=$top/build/kernel-base
 rows=${BENCH_ROWS:-getppid pipe kprobe clock}
 load=$out/load
+accel=icount
 
 build_base()
 {
@@ -39,7 +40,7 @@ guest()
 	local k=$1 configs=$2
 	shift 2
 	# shellcheck disable=SC2086 # a list
-	VM_ACCEL=${accel-icount} VM_LOG=$out/vm.log "$top/scripts/vm.sh" \
+	env ${accel:+"VM_ACCEL=$accel"} VM_LOG="$out/vm.log" "$top/scripts/vm.sh" \
 		-s "${cpus:-1}" -k "$k" -t 900 "$top/bench/guest.sh" \
 		-l "$load" -p "$top/build/perf/perf" "$@" "$configs" $rows
 }
@@ -77,9 +78,8 @@ case ${1-} in
 	;;
 -t)
 	build_base
+	# What vm.sh finds, or the caller's VM_ACCEL
 	accel='' cpus=4
-	unset VM_ACCEL
-	accel=$(cut -d' ' -f2 "$top/build/accel" 2>/dev/null || echo tcg)
 	: >"$out/times"
 	for round in $(seq "${BENCH_ROUNDS:-5}"); do
 		guest "$kernel" none,ftrace,overwrite,persistent -t |

@@ -1658,7 +1658,7 @@ static char ns_enabled_char(struct perf_persist_ns *ns)
 		else
 			nr_off++;
 	}
-	return !nr_off ? '1' : nr_on ? 'X' : '0';
+	return !nr_on ? '0' : nr_off ? 'X' : '1';
 }
 
 static void fill_info(struct perf_event_persist *info, struct perf_member *member)

@@ -562,29 +562,29 @@ int persistent_member__written(const struct persistent_member *member, int fd, u
 	return err;
 }
 
-int persistent_ns__enable(struct persistent_ns *ns)
+static int ns__ioctl(const struct persistent_ns *ns, unsigned long cmd, const char *what)
 {
 	int err;
 
-	if (!ioctl(ns->fd, PERF_EVENT_IOC_ENABLE, 0))
+	if (!ioctl(ns->fd, cmd, 0))
 		return 0;
 
 	err = -errno;
-	pr_err("Cannot enable the namespace '%s': %m\n", ns->name);
+	pr_err("Cannot %s the namespace '%s': %m\n", what, ns->name);
 	return err;
+}
+
+int persistent_ns__enable(struct persistent_ns *ns)
+{
+	return ns__ioctl(ns, PERF_EVENT_IOC_ENABLE, "enable");
 }
 
 int persistent_ns__disable(struct persistent_ns *ns)
 {
-	int err;
+	int err = ns__ioctl(ns, PERF_EVENT_IOC_DISABLE, "disable");
 
-	if (!ioctl(ns->fd, PERF_EVENT_IOC_DISABLE, 0)) {
+	if (!err)
 		ns->stopped = true;
-		return 0;
-	}
-
-	err = -errno;
-	pr_err("Cannot disable the namespace '%s': %m\n", ns->name);
 	return err;
 }
 
@@ -660,14 +660,7 @@ int persistent_ns__enable_again(struct persistent_ns *ns)
 
 int persistent_ns__delete(struct persistent_ns *ns)
 {
-	int err;
-
-	if (!ioctl(ns->fd, PERF_EVENT_IOC_SET_PERSIST, NULL))
-		return 0;
-
-	err = -errno;
-	pr_err("Cannot delete the namespace '%s': %m\n", ns->name);
-	return err;
+	return ns__ioctl(ns, PERF_EVENT_IOC_SET_PERSIST, "delete");
 }
 
 /* What perf record -P adds to learn of tasks and maps counts nothing itself. */

@@ -13,7 +13,7 @@ endif
 override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
-.PHONY: help source kernel perf selftests demo tour check-readers test test-long test-unpatched test-all \
+.PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure clean
@@ -45,6 +45,10 @@ tour: kernel perf ## the demo, and all the other commands
 check-readers: kernel perf selftests ## read while writers write, and count torn records and lost symbols
 	@scripts/deps.sh vm tests
 	@scripts/check-readers.sh
+
+check-triggers: kernel selftests ## take snapshots while writers write, fire triggers, and print the delay
+	@scripts/deps.sh vm
+	@scripts/check-triggers.sh
 
 test: kernel perf selftests ## run the tests in a guest
 	@scripts/deps.sh vm tests

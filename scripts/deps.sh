@@ -29,6 +29,7 @@ packages()
 			python3-sphinx python3-sphinx-rtd-theme graphviz
 		;;
 	figure) echo python3-matplotlib ;;
+	gdb) echo gdb ;;
 	check) echo shellcheck perl python3-ply python3-git ;;
 	*)
 		echo "deps.sh: no group '$1'" >&2

@@ -107,15 +107,15 @@ for commit in $(lgit rev-list --reverse "$base..$head"); do
 
 	lgit diff-tree -r --name-only --no-renames "$commit^" "$commit" >"$tmp/touched"
 	grep -vxFf "$tmp/base-files" "$tmp/touched" >"$tmp/new" || :
-	again=$(grep -xFf "$tmp/new-files" "$tmp/new" || :)
-	[ -z "$again" ] ||
-		die "\"$subject\" changes a file that an earlier commit creates; fold that into" \
-			"the earlier one: $again"
+	# What an earlier commit brought grows by the patch.
+	grep -vxFf "$tmp/new-files" "$tmp/new" >"$tmp/newer" || :
+	mv "$tmp/newer" "$tmp/new"
 	cat "$tmp/new" >>"$tmp/new-files"
 	while read -r file; do
-		mode=$(lgit ls-tree "$commit" -- "$file" | cut -d' ' -f1)
+		mode=$(lgit ls-tree "$head" -- "$file" | cut -d' ' -f1)
 		mkdir -p "$out/$(dirname "$file")"
-		lgit cat-file blob "$commit:$file" >"$out/$file"
+		lgit cat-file blob "$head:$file" >"$out/$file" ||
+			die "$file of \"$subject\" does not stay"
 		case $mode in
 		100644) ;;
 		100755) chmod +x "$out/$file" ;;
@@ -131,7 +131,7 @@ for commit in $(lgit rev-list --reverse "$base..$head"); do
 			--no-show-signature "$commit" |
 			sed '1s/^From [0-9a-f]*/From 0000000000000000000000000000000000000000/'
 		echo ---
-		grep -xFf "$tmp/base-files" "$tmp/touched" >"$tmp/changed" || :
+		grep -vxFf "$tmp/new" "$tmp/touched" >"$tmp/changed" || :
 		if [ -s "$tmp/changed" ]; then
 			echo
 			xargs -d '\n' -a "$tmp/changed" git -C "$linux" diff-tree -p -U3 \

@@ -3,7 +3,9 @@
 #
 # The series is patches/series: a line for each commit, with its patch in
 # patches/ and the new files it brings, which stand whole in this repository
-# at their kernel path.
+# at their kernel path. They stand there as they are in the end: a later commit
+# that changes one has the change in its patch, and what the file was before is
+# found by taking that back.
 #
 # LINUX: the git tree to work on (build/linux).
 
@@ -70,17 +72,41 @@ load_state()
 	fi
 }
 
+# first_versions ROOT TMP: in TMP/first, what new files that later patches change
+# were when they came. TMP/lines are the lines of the series.
+first_versions()
+{
+	local root=$1 tmp=$2 patch files file
+
+	rm -rf "$tmp/first"
+	mkdir -p "$tmp/first"
+	sed 's/^[^ ]* *//' "$tmp/lines" | tr -s ' ' '\n' | sed '/^$/d' | sort >"$tmp/all-new"
+	tac "$tmp/lines" | while read -r patch files; do
+		sed -n 's/^+++ b\///p' "$root/patches/$patch" | sort >"$tmp/in-patch"
+		comm -12 "$tmp/all-new" "$tmp/in-patch" | while read -r file; do
+			if [ ! -e "$tmp/first/$file" ]; then
+				mkdir -p "$tmp/first/$(dirname "$file")"
+				cp "$root/$file" "$tmp/first/$file"
+			fi
+			(cd "$tmp/first" && GIT_DIR=/nowhere git apply -R --whitespace=nowarn \
+				--include="$file" "$root/patches/$patch") ||
+				die "patches/$patch is not what made $file what it is"
+		done || exit
+	done
+}
+
 # replay ROOT TMP: the commit id of the series in ROOT on top of base. Works in an index of its own:
 # the files in build/linux, and the times that make looks at, stay as they are.
 # The committer is the author, so that the same series gives the same id.
 replay()
 {
-	local root=$1 tmp=$2 commit patch files file mode
+	local root=$1 tmp=$2 commit patch files file mode version
 
 	export GIT_INDEX_FILE=$tmp/index
 	commit=$(lgit rev-parse --verify 'base^{commit}')
 	lgit read-tree "$commit"
 	series_lines "$root/patches/series" >"$tmp/lines"
+	first_versions "$root" "$tmp" || exit
 	while read -r patch files <&3; do
 		git mailinfo -b --no-scissors "$tmp/body" "$tmp/diff" \
 			<"$root/patches/$patch" >"$tmp/info" ||
@@ -94,8 +120,10 @@ replay()
 			[ -f "$root/$file" ] || die "$file of $patch is missing"
 			mode=100644
 			[ ! -x "$root/$file" ] || mode=100755
+			version=$root/$file
+			[ ! -e "$tmp/first/$file" ] || version=$tmp/first/$file
 			printf '%s %s\t%s\n' $mode \
-				"$(lgit hash-object -w --no-filters "$root/$file")" "$file"
+				"$(lgit hash-object -w --no-filters "$version")" "$file"
 		done >"$tmp/new"
 		if [ -s "$tmp/new" ]; then
 			# shellcheck disable=SC2086 # a list

@@ -36,6 +36,7 @@ export HOTPLUG_ROUNDS=1000 PERSISTENT_CYCLES=100000
 step test make -s test
 step test-long make -s test-long
 step check-readers make -s check-readers
+step check-triggers make -s check-triggers
 step test-unpatched make -s test-unpatched
 step debug make -s test KERNEL=debug
 step kmemleak make -s test KERNEL=kmemleak

@@ -56,6 +56,74 @@ ends()
 ends reboot 'reboot: Restarting system' 'reboot -ff'
 ends panic 'Kernel panic - not syncing: sysrq triggered crash' 'echo c >/proc/sysrq-trigger'
 
+# What led to a panic is in the guest's memory, up to the last record, and in
+# nothing else: a guest that stays where it is, its memory written to a file,
+# and gdb. The types come from a file of their own, as this kernel has none.
+core=$logs/vmcore monitor=$logs/monitor
+types()
+{
+	local file=$top/build/linux/kernel/events/persistent_trigger.c cmd
+
+	cmd=$(sed -n 's/^savedcmd_.* := //p' "$kernel/kernel/events/.persistent_trigger.o.cmd")
+	cmd=${cmd%% ; *}
+	(cd "$kernel" && eval "${cmd%% -c -o *} -g -gdwarf-4 -c -o '$logs/types.o' '$file'")
+}
+
+# hmp COMMAND: to QEMU's monitor, until it has done that
+hmp()
+{
+	python3 - "$monitor" "$1" <<-'END'
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		out = b""
+		while not out.endswith(b"(qemu) "):
+		    out += s.recv(4096)
+		s.sendall(sys.argv[2].encode() + b"\n")
+		out = b""
+		while not out.endswith(b"(qemu) "):
+		    out += s.recv(4096)
+	END
+}
+
+# shellcheck disable=SC2016
+dump()
+{
+	local guest
+
+	rm -f "$core" "$monitor"
+	VM_QEMU="-monitor unix:$monitor,server=on,wait=off" VM_LOG=$logs/dump.vm.log \
+		"$top/scripts/vm.sh" -k "$kernel" -s 4 -m 512 -t 300 -a 'panic=0 nokaslr' bash -exc '
+		perf record -P flight -e sched:sched_switch -e dummy:u -a -m 16
+		perf ctl -t flight --when panic --do stop
+		perf ctl -l flight
+		echo now:
+		cp /bin/sleep /tmp/last-words
+		/tmp/last-words 0
+		echo c >/proc/sysrq-trigger' >"$logs/dump.log" 2>&1 &
+	guest=$!
+	# It says so last thing.
+	while ! grep -q -- '---\[ end Kernel panic' "$logs/dump.vm.log" 2>/dev/null &&
+	      kill -0 $guest 2>/dev/null; do
+		sleep 1
+	done
+	hmp "dump-guest-memory -p $core"
+	hmp quit
+	wait $guest
+	gdb -q -batch -ex "add-symbol-file $logs/types.o 0" \
+		-x "$top/build/linux/scripts/gdb/linux/perf_persistent.py" \
+		-ex lx-perf-persistent -ex "lx-perf-persistent-save flight $logs/flight.data" \
+		"$kernel/vmlinux" "$core" >"$logs/gdb.log" 2>&1
+	perf script --show-task-events -i "$logs/flight.data" >"$logs/flight.txt" 2>&1
+	perf report --stdio -i "$logs/flight.data" >"$logs/flight.report" 2>&1 &&
+		grep -q 'PERF_RECORD_COMM exec: last-words' "$logs/flight.txt" &&
+		grep -q 'sched:sched_switch' "$logs/flight.report"
+}
+"$top/scripts/deps.sh" gdb
+types && dump
+result $? dump
+rm -f "$core"
+
 # The module of a tracepoint stays as long as a namespace has the event.
 module=$kernel/samples/trace_events/trace-events-sample.ko
 # shellcheck disable=SC2016

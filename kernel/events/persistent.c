@@ -60,6 +60,7 @@
 
 #include "internal.h"
 #include "persistent.h"
+#include "persistent_internal.h"
 
 /*
  * perf_persist_lock protects the registry: which namespaces there are, their
@@ -78,11 +79,15 @@
  *     PUBLISHED it is written under event->mmap_mutex as well, for mmap() and
  *     SET_OUTPUT.
  *
- *  4. ctx->mutex is not taken under it, nor task_struct::perf_event_mutex,
+ *  4. While the buffers of a namespace are being replaced, what its members write
+ *     to is not in order. perf_snapshot_settle() waits for the end of that;
+ *     whoever adds, removes or opens a member calls it.
+ *
+ *  5. ctx->mutex is not taken under it, nor task_struct::perf_event_mutex,
  *     which is held while waiting for that: somebody may hold a context for as
  *     long as a page fault of theirs takes, and others wait here to close.
  */
-static DEFINE_MUTEX(perf_persist_lock);
+DEFINE_MUTEX(perf_persist_lock);
 
 static struct rb_root perf_persist_ids = RB_ROOT;	/* all namespaces, by id */
 static struct rb_root perf_persist_names = RB_ROOT;	/* the published ones, by name */
@@ -95,106 +100,6 @@ static unsigned long perf_persist_onlined;		/* how often a CPU came online */
  * sysctl kernel.perf_event_max_persistent.
  */
 static unsigned int sysctl_perf_event_max_persistent __read_mostly = 65536;
-
-/**
- * struct perf_persist_ns - a namespace of persistent events
- * @refs:	one for the registry, for each member, for each file that is
- *		bound to it, and for whoever works on it without the lock
- * @id_node:	in perf_persist_ids, until it is unlinked
- * @name_node:	in perf_persist_names, until its sysfs file is gone
- * @id:		what the user passes as perf_event_attr::config
- * @members:	its members, ordered by event id; all are held once it is published
- * @published:	it has a name
- * @unlinked:	it cannot be found any more, and nothing joins it
- * @all_cpus:	CPUs that come online later are to be covered too
- * @generation:	counts the changes that a listing would show
- * @waitq:	for poll() on a namespace file
- * @creator:	the process that may join and name it while it has no name
- * @cred:	its creator's; with them it makes and pays for what CPUs need that
- *		come online later
- * @memlock:	RLIMIT_MEMLOCK of who gave it its name, for the same
- * @onlined:	perf_persist_onlined, when it was made
- * @owner_comm:	program that made it
- * @created_ns:	when, in ns of CLOCK_BOOTTIME
- * @name:	empty until it is published
- * @file:	in the "events" directory of the PMU, named @name
- * @enabled:	the same in "enabled"
- *
- * What changes is protected by perf_persist_lock.
- */
-struct perf_persist_ns {
-	refcount_t		refs;
-	struct rb_node		id_node;
-	struct rb_node		name_node;
-	u64			id;
-	struct rb_root		members;
-	bool			published;
-	bool			unlinked;
-	bool			all_cpus;
-	u64			generation;
-	wait_queue_head_t	waitq;
-	struct pid		*creator;
-	const struct cred	*cred;
-	unsigned long		memlock;
-	unsigned long		onlined;
-	char			owner_comm[PERF_PERSIST_COMM_SIZE];
-	u64			created_ns;
-	char			name[PERF_PERSIST_NAME_SIZE];
-	struct device_attribute	file;
-	struct device_attribute	enabled;
-};
-
-enum perf_member_state {
-	PERF_MEMBER_NONE,	/* in no namespace */
-	PERF_MEMBER_JOINING,	/* on its way into one, or out of it */
-	PERF_MEMBER_JOINED,	/* in one that has no name yet */
-	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
-	PERF_MEMBER_DELETED,	/* its namespace was deleted */
-};
-
-/**
- * struct perf_member - what makes a CPU event fit to be persistent
- * @event:	the event, which owns this
- * @openers:	files that have it open, and the namespace that holds it
- * @attr:	what its creator passed; drivers and the core rewrite event->attr
- * @state:	see perf_persist_lock
- * @held:	the namespace is one of @openers
- * @rb:		the buffer that the namespace keeps mapped through this event;
- *		NULL while not held, for a counter, and for an event that writes
- *		to the buffer of another member
- * @ns:		the namespace; stays after a deletion, for those who still read
- * @node:	in perf_persist_ns::members
- * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
- * @wanted:	while the CPU is offline: to be enabled when it is back;
- *		protected by event->ctx->mutex
- * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
- * @deferred:	in perf_persist_deferred
- * @name:	name of the namespace that it is going to make or join
- * @label:	what people call this event
- *
- * What changes is protected by perf_persist_lock.
- */
-struct perf_member {
-	struct perf_event	*event;
-	refcount_t		openers;
-	struct perf_event_attr	attr;
-	enum perf_member_state	state;
-	bool			held;
-	struct perf_buffer	*rb;
-	struct perf_persist_ns	*ns;
-	struct rb_node		node;
-	bool			all_cpus;
-	bool			wanted;
-	char			*filter;
-	struct llist_node	deferred;
-	char			name[PERF_PERSIST_NAME_SIZE];
-	char			label[PERF_PERSIST_NAME_SIZE];
-};
-
-static void assert_registry(void)
-{
-	lockdep_assert_held(&perf_persist_lock);
-}
 
 /*
  * Namespaces
@@ -234,9 +139,19 @@ static struct perf_persist_ns *find_ns(u64 id)
 	return node ? ns_of_id(node) : NULL;
 }
 
+/* The lock may be dropped and taken again. */
+static struct perf_persist_ns *find_settled_ns(u64 id)
+{
+	struct perf_persist_ns *ns;
+
+	while ((ns = find_ns(id)) && ns->swapping)
+		perf_snapshot_settle(ns);
+	return ns;
+}
+
 static struct perf_persist_ns *find_published_ns(u64 id)
 {
-	struct perf_persist_ns *ns = find_ns(id);
+	struct perf_persist_ns *ns = find_settled_ns(id);
 
 	return ns && ns->published ? ns : NULL;
 }
@@ -266,32 +181,71 @@ static struct perf_persist_ns *alloc_ns(void)
 	ns->creator = get_pid(task_tgid(current));
 	ns->cred = get_current_cred();
 	ns->onlined = perf_persist_onlined;
+	perf_snapshot_init(ns);
 	get_task_comm(ns->owner_comm, current);
 	ns->created_ns = ktime_get_boottime_ns();
 	return ns;
 }
 
-static struct perf_persist_ns *get_persist_ns(struct perf_persist_ns *ns)
+/**
+ * perf_persist_put - put a reference on a namespace
+ * @ns:		the namespace
+ *
+ * Called with or without the lock. The last reference on a snapshot is put
+ * without, as its members go with it.
+ */
+void perf_persist_put(struct perf_persist_ns *ns)
 {
-	refcount_inc(&ns->refs);
-	return ns;
+	struct perf_persist_ns *source;
+
+	/* A snapshot has a reference on what it was taken of. */
+	for (; ns && refcount_dec_and_test(&ns->refs); ns = source) {
+		source = ns->source;
+		if (source)
+			perf_snapshot_free_members(ns);
+		put_pid(ns->creator);
+		put_cred(ns->cred);
+		kfree(ns);
+	}
 }
 
-static void put_persist_ns(struct perf_persist_ns *ns)
-{
-	if (!refcount_dec_and_test(&ns->refs))
-		return;
-
-	put_pid(ns->creator);
-	put_cred(ns->cred);
-	kfree(ns);
-}
-
-static void ns_changed(struct perf_persist_ns *ns)
+/**
+ * perf_persist_changed - a listing of a namespace would show something else
+ * @ns:		the namespace
+ */
+void perf_persist_changed(struct perf_persist_ns *ns)
 {
 	assert_registry();
 	ns->generation++;
 	wake_up_poll(&ns->waitq, EPOLLPRI);
+}
+
+/**
+ * perf_persist_reserve_members - may there be so many members more
+ * @nr:		how many
+ *
+ * Return: 0, or -ENOSPC: not by sysctl kernel.perf_event_max_persistent.
+ */
+int perf_persist_reserve_members(unsigned int nr)
+{
+	unsigned int max = READ_ONCE(sysctl_perf_event_max_persistent);
+
+	assert_registry();
+	if (nr > max || perf_persist_nr_held > max - nr)
+		return -ENOSPC;
+
+	perf_persist_nr_held += nr;
+	return 0;
+}
+
+/**
+ * perf_persist_unreserve_members - undo perf_persist_reserve_members()
+ * @nr:		how many
+ */
+void perf_persist_unreserve_members(unsigned int nr)
+{
+	assert_registry();
+	perf_persist_nr_held -= nr;
 }
 
 static bool is_creator(struct perf_persist_ns *ns)
@@ -392,7 +346,7 @@ static ssize_t ns_enabled_store(struct device *dev, struct device_attribute *att
 		kernfs_unbreak_active_protection(kn);
 		kernfs_put(kn);
 	}
-	put_persist_ns(ns);
+	perf_persist_put(ns);
 	return ret ? ret : count;
 }
 
@@ -420,7 +374,7 @@ static int add_ns_files(struct perf_persist_ns *ns)
 	ns->enabled.store = ns_enabled_store;
 
 	ret = sysfs_add_file_to_group(kobj, &ns->file.attr, perf_persistent_events.name);
-	if (ret)
+	if (ret || is_snapshot(ns))
 		return ret;
 
 	ret = sysfs_add_file_to_group(kobj, &ns->enabled.attr, perf_persistent_enabled.name);
@@ -435,14 +389,59 @@ static void remove_ns_files(struct perf_persist_ns *ns)
 	struct kobject *kobj = &perf_persistent_pmu.dev->kobj;
 
 	sysfs_remove_file_from_group(kobj, &ns->file.attr, perf_persistent_events.name);
-	sysfs_remove_file_from_group(kobj, &ns->enabled.attr, perf_persistent_enabled.name);
+	if (!is_snapshot(ns))
+		sysfs_remove_file_from_group(kobj, &ns->enabled.attr,
+					     perf_persistent_enabled.name);
 }
 
-/*
- * From here on @ns cannot be found. The caller goes on with remove_unlinked_ns()
- * when it has dropped the lock; until then the name remains taken.
+/**
+ * perf_persist_name_taken - is there a namespace of that name
+ * @name:	the name
+ *
+ * Return: true if so, or if there was until a moment ago.
  */
-static void unlink_ns(struct perf_persist_ns *ns)
+bool perf_persist_name_taken(const char *name)
+{
+	return find_name(name);
+}
+
+/**
+ * perf_persist_reserve_name - show a name that is free in sysfs, and take it
+ * @ns:		the namespace, which cannot be opened yet
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int perf_persist_reserve_name(struct perf_persist_ns *ns)
+{
+	int ret;
+
+	assert_registry();
+	ns->id = ++perf_persist_last_id;
+	ret = add_ns_files(ns);
+	if (!ret)
+		rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
+	return ret;
+}
+
+/**
+ * perf_persist_publish - let a namespace be opened whose name was reserved
+ * @ns:		the namespace
+ */
+void perf_persist_publish(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	rb_add(&ns->id_node, &perf_persist_ids, ns_id_less);
+	ns->published = true;
+}
+
+/**
+ * perf_persist_unlink - let a namespace not be found any more
+ * @ns:		the namespace
+ *
+ * The caller goes on with perf_persist_remove() when it has dropped the lock;
+ * until then the name remains taken.
+ */
+void perf_persist_unlink(struct perf_persist_ns *ns)
 {
 	assert_registry();
 	rb_erase(&ns->id_node, &perf_persist_ids);
@@ -451,7 +450,13 @@ static void unlink_ns(struct perf_persist_ns *ns)
 	wake_up_poll(&ns->waitq, EPOLLPRI | EPOLLHUP);
 }
 
-static void remove_unlinked_ns(struct perf_persist_ns *ns)
+/**
+ * perf_persist_remove - free the name of a namespace that was unlinked
+ * @ns:		the namespace
+ *
+ * Puts the reference of the registry. Called without a lock.
+ */
+void perf_persist_remove(struct perf_persist_ns *ns)
 {
 	if (ns->published) {
 		remove_ns_files(ns);
@@ -461,24 +466,12 @@ static void remove_unlinked_ns(struct perf_persist_ns *ns)
 		mutex_unlock(&perf_persist_lock);
 	}
 
-	put_persist_ns(ns); /* Matches refcount_set() in alloc_ns() */
+	perf_persist_put(ns); /* Matches refcount_set() in alloc_ns() */
 }
 
 /*
  * Members
  */
-
-#define member_of(_node)	rb_entry((_node), struct perf_member, node)
-
-#define first_member(_ns)						\
-	rb_entry_safe(rb_first(&(_ns)->members), struct perf_member, node)
-
-#define following_member(_member)					\
-	rb_entry_safe(rb_next(&(_member)->node), struct perf_member, node)
-
-#define for_each_ns_member(_member, _ns)				\
-	for ((_member) = first_member(_ns); (_member);			\
-	     (_member) = following_member(_member))
 
 /**
  * perf_persistent_event_init - make a new CPU event fit to be persistent
@@ -520,12 +513,19 @@ void perf_persistent_event_free(struct perf_event *event)
 
 	/* Still there after a deletion: matches get_persist_ns() in add_member(). */
 	if (member->ns)
-		put_persist_ns(member->ns);
+		perf_persist_put(member->ns);
 	kfree(member->filter);
 	kfree(member);
 }
 
-static bool member_less(struct rb_node *a, const struct rb_node *b)
+/**
+ * perf_member_less - the order of members: by the id of their events
+ * @a:		one
+ * @b:		another
+ *
+ * Return: true if @a comes before @b.
+ */
+bool perf_member_less(struct rb_node *a, const struct rb_node *b)
 {
 	return member_of(a)->event->id < member_of(b)->event->id;
 }
@@ -550,7 +550,14 @@ static struct perf_member *next_member(struct perf_persist_ns *ns, u64 event_id)
 	return next;
 }
 
-static struct perf_member *find_member(struct perf_persist_ns *ns, u64 event_id)
+/**
+ * perf_persist_find_member - find a member by the id of its event
+ * @ns:		the namespace
+ * @event_id:	the id
+ *
+ * Return: the member, or NULL.
+ */
+struct perf_member *perf_persist_find_member(struct perf_persist_ns *ns, u64 event_id)
 {
 	struct perf_member *member = next_member(ns, event_id - 1);
 
@@ -569,11 +576,14 @@ static struct perf_member *find_member_on(struct perf_persist_ns *ns, int cpu)
 	return NULL;
 }
 
-/*
- * The member through which @ns keeps @rb mapped; of several, that with the
- * lowest event id.
+/**
+ * perf_persist_buffer_owner - the member through which a buffer is kept mapped
+ * @ns:		the namespace, which is settled
+ * @rb:		the buffer
+ *
+ * Return: the member; of several, that with the lowest event id; or NULL.
  */
-static struct perf_member *buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
+struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
 {
 	struct perf_member *owner = NULL;
 	struct perf_event *event;
@@ -691,14 +701,15 @@ static void add_member(struct perf_persist_ns *ns, struct perf_member *member)
 	assert_registry();
 
 	member->ns = get_persist_ns(ns);
-	rb_add(&member->node, &ns->members, member_less);
+	rb_add(&member->node, &ns->members, perf_member_less);
 	set_state(member, PERF_MEMBER_JOINED);
-	ns_changed(ns);
+	perf_snapshot_members_changed(ns);
+	perf_persist_changed(ns);
 }
 
 /*
  * A namespace goes with its last member. It is returned then, for
- * remove_unlinked_ns().
+ * perf_persist_remove().
  */
 static struct perf_persist_ns *remove_member(struct perf_member *member)
 {
@@ -708,6 +719,7 @@ static struct perf_persist_ns *remove_member(struct perf_member *member)
 	assert_registry();
 
 	rb_erase(&member->node, &ns->members);
+	perf_snapshot_members_changed(ns);
 	member->ns = NULL;
 	/*
 	 * Pairs with smp_load_acquire() in perf_persistent_last_opener(), which
@@ -717,11 +729,11 @@ static struct perf_persist_ns *remove_member(struct perf_member *member)
 
 	last = RB_EMPTY_ROOT(&ns->members);
 	if (last)
-		unlink_ns(ns);
+		perf_persist_unlink(ns);
 	else
-		ns_changed(ns);
+		perf_persist_changed(ns);
 
-	put_persist_ns(ns); /* Matches get_persist_ns() in add_member(), not the last */
+	perf_persist_put(ns); /* Matches get_persist_ns() in add_member(), not the last */
 	return last ? ns : NULL;
 }
 
@@ -770,7 +782,7 @@ static int hold_member(struct perf_member *member)
 	 * What another namespace holds is not ours to hold, see check_output().
 	 */
 	if (rb && !member->rb && atomic_read(&event->mmap_count) &&
-	    (!rb->held || buffer_owner(member->ns, rb)) &&
+	    (!rb->held || perf_persist_buffer_owner(member->ns, rb)) &&
 	    atomic_inc_not_zero(&rb->mmap_count)) {
 		atomic_inc(&event->mmap_count);
 		refcount_inc(&rb->refcount);
@@ -791,7 +803,7 @@ static int check_output(struct perf_member *member)
 
 	assert_registry();
 	mutex_lock(&event->mmap_mutex);
-	if (event->rb && !buffer_owner(member->ns, event->rb))
+	if (event->rb && !perf_persist_buffer_owner(member->ns, event->rb))
 		ret = -EINVAL;
 	mutex_unlock(&event->mmap_mutex);
 
@@ -911,7 +923,13 @@ static struct perf_member_hold unhold_member(struct perf_member *member)
 	return hold;
 }
 
-static void put_opener(struct perf_event *event)
+/**
+ * perf_persist_put_opener - drop an opener of an event, which frees it if it was the last
+ * @event:	the event
+ *
+ * Called without a lock.
+ */
+void perf_persist_put_opener(struct perf_event *event)
 {
 	if (perf_persistent_last_opener(event))
 		perf_event_release_kernel(event);
@@ -926,7 +944,7 @@ static void release_hold(struct perf_member_hold hold)
 		perf_mmap_put(hold.event, hold.rb);
 		ring_buffer_put(hold.rb); /* could be last */
 	}
-	put_opener(hold.event);
+	perf_persist_put_opener(hold.event);
 }
 
 /**
@@ -964,7 +982,7 @@ bool perf_persistent_last_opener(struct perf_event *event)
 	mutex_unlock(&perf_persist_lock);
 
 	if (gone)
-		remove_unlinked_ns(gone);
+		perf_persist_remove(gone);
 	return true;
 }
 
@@ -1059,7 +1077,7 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 		cover_cpus(cpu_online_mask);
 	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	ns->published = true;
-	ns_changed(ns);
+	perf_persist_changed(ns);
 	return 0;
 
 err_name:
@@ -1118,12 +1136,12 @@ static int create_ns(struct perf_member *member)
 
 static int join_ns(struct perf_member *member, u64 id)
 {
-	struct perf_persist_ns *ns = find_ns(id);
+	struct perf_persist_ns *ns = find_settled_ns(id);
 	int ret;
 
 	assert_registry();
 
-	if (!ns || (!ns->published && !is_creator(ns)))
+	if (!ns || is_snapshot(ns) || (!ns->published && !is_creator(ns)))
 		return -ENOENT;
 
 	if (member->name[0] && strcmp(member->name, ns->name))
@@ -1141,6 +1159,14 @@ static int join_ns(struct perf_member *member, u64 id)
 	if (!ret)
 		settle_charge(member);
 	return ret;
+}
+
+/* Wait until the namespace of @member is settled, if it has one. */
+static void settle_member(struct perf_member *member)
+{
+	assert_registry();
+	while (member->ns && member->ns->swapping)
+		perf_snapshot_settle(member->ns);
 }
 
 /*
@@ -1184,13 +1210,88 @@ static long persist_event(struct perf_event *event, u64 __user *uid)
 
 	release_hold(hold);
 	if (gone)
-		remove_unlinked_ns(gone);
+		perf_persist_remove(gone);
 	if (published)
 		finish_publishing(event);
 
 	if (!ret && put_user(id, uid))
 		return -EFAULT;
 	return ret;
+}
+
+/**
+ * perf_persist_take_event - take an event from user space, for a trigger
+ * @fd:		of an event that is not enabled until the caller does it
+ *
+ * The caller becomes one of its openers, until perf_persist_free_event().
+ * Called without a lock.
+ *
+ * Return: the event, or -EBADF, -EOPNOTSUPP, -EBUSY, -EINVAL; see
+ * perf_trigger_ioctl().
+ */
+struct perf_event *perf_persist_take_event(int fd)
+{
+	struct perf_member *member;
+	struct perf_event *event;
+	struct file *file;
+	int ret;
+
+	/* Not one that is for reading only */
+	file = perf_event_get(fd);
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+
+	event = file->private_data;
+	member = event->member;
+	ret = security_perf_event_write(event);
+	if (ret)
+		goto out;
+	ret = -EOPNOTSUPP;
+	if (!member)
+		goto out;
+	ret = -EINVAL;
+	if (!is_sampling_event(event))
+		goto out;
+	ret = start_joining(member);
+	if (ret)
+		goto out;
+
+	perf_event_disable(event);
+	mutex_lock(&perf_persist_lock);
+	mutex_lock(&event->mmap_mutex);
+	if (event->rb) {
+		ret = -EINVAL;
+		WRITE_ONCE(member->state, PERF_MEMBER_NONE);
+	} else {
+		refcount_inc(&member->openers);
+		WRITE_ONCE(member->state, PERF_MEMBER_TRIGGER);
+	}
+	mutex_unlock(&event->mmap_mutex);
+	mutex_unlock(&perf_persist_lock);
+	if (!ret)
+		perf_remove_from_owner(event);
+out:
+	fput(file);
+	return ret ? ERR_PTR(ret) : event;
+}
+
+/**
+ * perf_persist_free_event - undo perf_persist_take_event()
+ * @event:	the event, which is disabled
+ *
+ * Called without a lock.
+ */
+void perf_persist_free_event(struct perf_event *event)
+{
+	mutex_lock(&perf_persist_lock);
+	set_state(event->member, PERF_MEMBER_NONE);
+	mutex_unlock(&perf_persist_lock);
+	perf_persist_put_opener(event);
+}
+
+static bool is_last_member(struct perf_member *member)
+{
+	return first_member(member->ns) == member && !following_member(member);
 }
 
 /*
@@ -1201,9 +1302,12 @@ static long claim_event(struct perf_event *event)
 	struct perf_member *member = event->member;
 	struct perf_persist_ns *gone = NULL;
 	struct perf_member_hold hold = { };
+	LIST_HEAD(triggers);
+	LIST_HEAD(spares);
 	long ret = 0;
 
 	mutex_lock(&perf_persist_lock);
+	settle_member(member);
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_NONE:
 		ret = -ENOENT;
@@ -1219,24 +1323,35 @@ static long claim_event(struct perf_event *event)
 		}
 		set_state(member, PERF_MEMBER_JOINING);
 		hold = unhold_member(member);
+		perf_snapshot_drop_spares(member->ns, &spares);
+		if (is_last_member(member))
+			perf_trigger_unlink(member->ns, &triggers);
 		gone = remove_member(member);
 		break;
 	case PERF_MEMBER_DELETED:
 		ret = -ENODEV;
 		break;
+	case PERF_MEMBER_TRIGGER:
+		ret = -EBUSY;
+		break;
 	}
 	mutex_unlock(&perf_persist_lock);
 
+	perf_trigger_free(&triggers);
+	perf_snapshot_free_spares(&spares);
 	release_hold(hold);
 	if (gone)
-		remove_unlinked_ns(gone);
+		perf_persist_remove(gone);
 	return ret;
 }
 
-/*
- * The LSM is asked for each event that is going to be changed.
+/**
+ * perf_persist_may_write - ask the LSM about each event that is to be changed
+ * @ns:		the namespace
+ *
+ * Return: 0, or what the LSM says.
  */
-static int may_write_members(struct perf_persist_ns *ns)
+int perf_persist_may_write(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
 	int ret;
@@ -1258,22 +1373,32 @@ static long delete_ns(struct perf_persist_ns *ns)
 {
 	struct perf_member *member, *next;
 	struct perf_member_hold hold;
+	LIST_HEAD(triggers);
+	LIST_HEAD(spares);
 	long ret = -ENODEV;
 
+	if (is_snapshot(ns))
+		return perf_snapshot_delete(ns);
+
 	mutex_lock(&perf_persist_lock);
+	perf_snapshot_settle(ns);
 	if (!ns->unlinked)
-		ret = may_write_members(ns);
+		ret = perf_persist_may_write(ns);
 	if (!ret) {
 		for_each_ns_member(member, ns)
 			set_state(member, PERF_MEMBER_DELETED);
-		unlink_ns(ns);
+		perf_snapshot_drop_spares(ns, &spares);
+		perf_trigger_unlink(ns, &triggers);
+		perf_persist_unlink(ns);
 	}
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
 		return ret;
 
 	/* The name first: what follows has to wait for who holds a context. */
-	remove_unlinked_ns(ns);
+	perf_persist_remove(ns);
+	perf_trigger_free(&triggers);
+	perf_snapshot_free_spares(&spares);
 
 	/*
 	 * Its members are ours alone now: they can't leave a namespace that is
@@ -1316,7 +1441,7 @@ static void walk_members(struct perf_persist_ns *ns, void (*func)(struct perf_ev
 		event = member->event;
 		event_id = event->id;
 		func(event);
-		put_opener(event);
+		perf_persist_put_opener(event);
 	}
 }
 
@@ -1324,9 +1449,12 @@ static long enable_ns(struct perf_persist_ns *ns, bool enable)
 {
 	long ret = -ENODEV;
 
+	if (is_snapshot(ns))
+		return -EINVAL;
+
 	mutex_lock(&perf_persist_lock);
 	if (!ns->unlinked)
-		ret = may_write_members(ns);
+		ret = perf_persist_may_write(ns);
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
 		return ret;
@@ -1334,7 +1462,9 @@ static long enable_ns(struct perf_persist_ns *ns, bool enable)
 	walk_members(ns, enable ? perf_event_enable : perf_event_disable);
 
 	mutex_lock(&perf_persist_lock);
-	ns_changed(ns);
+	if (enable)
+		perf_snapshot_resume(ns);
+	perf_persist_changed(ns);
 	mutex_unlock(&perf_persist_lock);
 	return 0;
 }
@@ -1354,7 +1484,7 @@ struct perf_persist_string {
  * perf looks names up in lower case, and a dot is for names that the kernel
  * derives.
  */
-static bool valid_name(const char *name)
+static bool valid_new_name(const char *name)
 {
 	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
@@ -1362,8 +1492,14 @@ static bool valid_name(const char *name)
 	       !name[len] && len <= PERF_PERSIST_USER_NAME_MAX;
 }
 
-/* Anything that prints, in whatever encoding: nothing that moves a cursor. */
-static bool valid_label(const char *label)
+/**
+ * perf_persist_valid_label - can something be called that
+ * @label:	NUL-terminated
+ *
+ * Return: true for anything that prints, in whatever encoding: nothing that
+ * moves a cursor.
+ */
+bool perf_persist_valid_label(const char *label)
 {
 	const char *c;
 
@@ -1374,7 +1510,23 @@ static bool valid_label(const char *label)
 	return c != label && c - label < PERF_PERSIST_NAME_SIZE;
 }
 
-static int get_string(struct perf_persist_string *str, const char __user *ustr)
+/* The name of a snapshot is that of a namespace, a dot and a number. */
+static bool valid_snapshot_name(const char *name)
+{
+	char buf[PERF_PERSIST_NAME_SIZE], *dot;
+	unsigned int number;
+
+	if (strscpy(buf, name) < 0)
+		return false;
+	dot = strchr(buf, '.');
+	if (!dot)
+		return false;
+	*dot++ = '\0';
+	return valid_new_name(buf) && !kstrtouint(dot, 10, &number);
+}
+
+/* @find: of a namespace that exists, and not one that is to be made. */
+static int get_string(struct perf_persist_string *str, const char __user *ustr, bool find)
 {
 	long len;
 
@@ -1392,7 +1544,10 @@ static int get_string(struct perf_persist_string *str, const char __user *ustr)
 		*str->label++ = '\0';
 	}
 
-	if ((str->name && !valid_name(str->name)) || (str->label && !valid_label(str->label)))
+	if (str->name && !valid_new_name(str->name) &&
+	    !(find && valid_snapshot_name(str->name)))
+		return -EINVAL;
+	if (str->label && !perf_persist_valid_label(str->label))
 		return -EINVAL;
 	return 0;
 }
@@ -1404,7 +1559,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 	struct perf_persist_string str;
 	long ret;
 
-	ret = get_string(&str, ustr);
+	ret = get_string(&str, ustr, false);
 	if (ret)
 		return ret;
 
@@ -1434,11 +1589,14 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 	case PERF_MEMBER_DELETED:
 		ret = -ENODEV;
 		break;
+	case PERF_MEMBER_TRIGGER:
+		ret = -EBUSY;
+		break;
 	}
 	if (!ret && str.label) {
 		strscpy_pad(member->label, str.label);
 		if (member->ns)
-			ns_changed(member->ns);
+			perf_persist_changed(member->ns);
 	}
 	mutex_unlock(&perf_persist_lock);
 
@@ -1447,7 +1605,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 			release_unpublished(ns);
 		else
 			walk_members(ns, finish_publishing);
-		put_persist_ns(ns);
+		perf_persist_put(ns);
 	}
 	return ret;
 }
@@ -1478,6 +1636,7 @@ static long set_flags(struct perf_event *event, const u64 __user *uflags)
 		break;
 	case PERF_MEMBER_JOINING:
 	case PERF_MEMBER_PUBLISHED:
+	case PERF_MEMBER_TRIGGER:
 		ret = -EBUSY;
 		break;
 	case PERF_MEMBER_DELETED:
@@ -1598,7 +1757,12 @@ static int may_open_member(struct perf_member *member)
 
 	ret = may_open_like(member);
 	while (!ret && member->rb) {
-		struct perf_member *writer = next_writer(member->rb, event_id);
+		struct perf_member *writer;
+
+		if (is_snapshot(member->ns))
+			writer = perf_snapshot_next_writer(member, event_id);
+		else
+			writer = next_writer(member->rb, event_id);
 
 		if (!writer)
 			break;
@@ -1661,26 +1825,24 @@ static char ns_enabled_char(struct perf_persist_ns *ns)
 	return !nr_on ? '0' : nr_off ? 'X' : '1';
 }
 
-static void fill_info(struct perf_event_persist *info, struct perf_member *member)
+static void fill_live_info(struct perf_event_persist *info, struct perf_member *member)
 {
 	struct perf_persist_ns *ns = member->ns;
 	struct perf_event *event = member->event;
 	struct perf_member *owner;
 	struct perf_buffer *rb;
 
-	assert_registry();
-
-	info->flags = 0;
-	info->output_id = 0;
-	info->buffer_size = 0;
 	rb = ring_buffer_get(event);
 	if (rb) {
-		owner = buffer_owner(ns, rb);
+		owner = perf_persist_buffer_owner(ns, rb);
 		if (owner)
 			info->output_id = owner->event->id;
 		info->buffer_size = perf_data_size(rb);
+		info->buffer_seq = rb->seq;
 		if (rb->overwrite)
 			info->flags |= PERF_PERSIST_OVERWRITE;
+		if (rb->nr_pages && READ_ONCE(rb->paused))
+			info->flags |= PERF_PERSIST_STOPPED;
 		ring_buffer_put(rb);
 	}
 	if (!cpu_online(event->cpu) || is_offline(member))
@@ -1689,13 +1851,33 @@ static void fill_info(struct perf_event_persist *info, struct perf_member *membe
 		info->flags |= PERF_PERSIST_DISABLED;
 	if (ns->all_cpus)
 		info->flags |= PERF_PERSIST_ALL_CPUS;
+	info->lost = atomic64_read(&event->lost_samples);
+	info->number = ns->number;
+	info->keep = ns->keep;
+	info->spares = ns->nr_spares;
+}
+
+static void fill_info(struct perf_event_persist *info, struct perf_member *member)
+{
+	struct perf_persist_ns *ns = member->ns;
+	struct perf_event *event = member->event;
+
+	assert_registry();
+
+	/* What the caller passed, and nothing of what it did not know. */
+	*info = (struct perf_event_persist) {
+		.size		= info->size,
+		.attr_size	= info->attr_size,
+		.attr		= info->attr,
+	};
+	if (is_snapshot(ns))
+		perf_snapshot_fill_info(info, member);
+	else
+		fill_live_info(info, member);
 
 	info->ns_id = ns->id;
 	info->event_id = event->id;
-	info->head = 0;
-	info->lost = atomic64_read(&event->lost_samples);
 	info->created_ns = ns->created_ns;
-	info->cgroup_id = 0;
 #ifdef CONFIG_CGROUP_PERF
 	if (event->cgrp)
 		info->cgroup_id = cgroup_id(event->cgrp->css.cgroup);
@@ -1719,13 +1901,17 @@ static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
 	attr->size = clamp_t(u32, attr->size, PERF_ATTR_SIZE_VER5, sizeof(*attr));
 }
 
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER0);
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER1);
 
-/* Whatever size the caller knows of. */
-static bool is_get_persist(unsigned int cmd)
+/**
+ * perf_is_get_persist - is it PERF_EVENT_IOC_GET_PERSIST
+ * @cmd:	ioctl number
+ *
+ * Return: true if so, whatever size the caller knows of.
+ */
+bool perf_is_get_persist(unsigned int cmd)
 {
-	return _IOC_TYPE(cmd) == _IOC_TYPE(PERF_EVENT_IOC_GET_PERSIST) &&
-	       _IOC_NR(cmd) == _IOC_NR(PERF_EVENT_IOC_GET_PERSIST);
+	return perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_PERSIST);
 }
 
 static int get_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo)
@@ -1790,36 +1976,47 @@ static void read_head(void *arg)
  * with interrupts on, before they publish anything in data_head, so it is read
  * there: what an interrupt in between has overwritten is then known.
  */
-static u64 reserved_head(struct perf_event *event)
+static u64 reserved_head(struct perf_event *event, struct perf_buffer *rb)
 {
-	struct perf_head_read read = { .rb = ring_buffer_get(event) };
-
-	if (!read.rb)
-		return 0;
+	struct perf_head_read read = { .rb = rb };
 
 	/* Nobody writes on a CPU that is offline. */
 	if (smp_call_function_single(event->cpu, read_head, &read, 1))
 		read_head(&read);
-
-	ring_buffer_put(read.rb);
 	return read.head;
 }
 
-static long get_event_info(struct perf_event *event, struct perf_event_persist __user *uinfo)
+/**
+ * perf_persist_get_info - PERF_EVENT_IOC_GET_PERSIST on a member
+ * @event:	its event
+ * @member:	the member, or NULL
+ * @uinfo:	the argument
+ *
+ * Called without a lock. The head is that of the buffer that is described.
+ *
+ * Return: 0, or see perf_persistent_ioctl().
+ */
+long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
+			   struct perf_event_persist __user *uinfo)
 {
-	struct perf_member *member = event->member;
 	struct perf_event_persist info;
 	struct perf_event_attr attr;
+	struct perf_buffer *rb = NULL;
 	int ret;
 
 	ret = get_info(&info, uinfo);
 	if (ret)
 		return ret;
+	if (!member)
+		return -ENOENT;
 
 	mutex_lock(&perf_persist_lock);
-	if (member && member->ns) {
+	settle_member(member);
+	if (member->ns) {
 		fill_info(&info, member);
 		fill_attr(&attr, member);
+		if (!is_snapshot(member->ns))
+			rb = ring_buffer_get(event);
 	} else {
 		ret = -ENOENT;
 	}
@@ -1827,7 +2024,10 @@ static long get_event_info(struct perf_event *event, struct perf_event_persist _
 	if (ret)
 		return ret;
 
-	info.head = reserved_head(event);
+	if (rb) {
+		info.head = reserved_head(event, rb);
+		ring_buffer_put(rb);
+	}
 	return put_info(&info, uinfo, &attr);
 }
 
@@ -1878,7 +2078,7 @@ static struct perf_persist_ns *get_next_ns(u64 id)
 
 #define for_each_published_ns(_ns, _id)					\
 	for ((_id) = 0; ((_ns) = get_next_ns(_id));			\
-	     (_id) = (_ns)->id, put_persist_ns(_ns))
+	     (_id) = (_ns)->id, perf_persist_put(_ns))
 
 /* The member on @cpu with the lowest id above @event_id, with an opener more. */
 static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
@@ -1896,6 +2096,20 @@ static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64
 	return member;
 }
 
+/* The same for those that fire a trigger */
+static struct perf_member *open_next_trigger_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
+{
+	struct perf_member *member;
+
+	mutex_lock(&perf_persist_lock);
+	member = ns->unlinked ? NULL : perf_trigger_next_on(ns, cpu, event_id);
+	if (member)
+		refcount_inc(&member->openers); /* at least one: the trigger's */
+	mutex_unlock(&perf_persist_lock);
+
+	return member;
+}
+
 static void cpu_changed(int cpu)
 {
 	struct perf_persist_ns *ns;
@@ -1904,7 +2118,7 @@ static void cpu_changed(int cpu)
 	for_each_published_ns(ns, id) {
 		mutex_lock(&perf_persist_lock);
 		if (find_member_on(ns, cpu))
-			ns_changed(ns);
+			perf_persist_changed(ns);
 		mutex_unlock(&perf_persist_lock);
 	}
 }
@@ -1922,6 +2136,11 @@ static int perf_persistent_cpu_online(unsigned int cpu)
 	/* What is published from now on finds that its CPU is online. */
 	for_each_published_ns(ns, id) {
 		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
+			event_id = member->event->id;
+			reinstall_event(member->event);
+			put_opener_deferred(member);
+		}
+		for (event_id = 0; (member = open_next_trigger_on(ns, cpu, event_id)); ) {
 			event_id = member->event->id;
 			reinstall_event(member->event);
 			put_opener_deferred(member);
@@ -2069,29 +2288,66 @@ static struct perf_event *clone_member(struct perf_cover *cover, int cpu)
 	return event;
 }
 
-/* A buffer like @model_rb. perf_mmap_put() and ring_buffer_put() free it. */
-static int new_buffer(struct perf_event *event, struct perf_buffer *model_rb,
-		      struct perf_persist_ns *ns)
+/**
+ * perf_persist_new_buffer - make a buffer that the owner of a namespace pays for
+ * @ns:		the namespace
+ * @event:	whose CPU and watermark it is for
+ * @nr_pages:	number of its data pages
+ * @flags:	RING_BUFFER_WRITABLE, or 0 for one that is overwritten
+ *
+ * Called without a lock, with the creds of @ns. The buffer counts as mapped
+ * once; perf_persist_free_buffer() undoes that.
+ *
+ * Return: the buffer, or NULL.
+ */
+struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
+					    unsigned int nr_pages, int flags)
 {
 	struct perf_buffer *rb;
 	long total;
 
-	rb = rb_alloc(data_page_nr(model_rb),
-		      event->attr.watermark ? event->attr.wakeup_watermark : 0,
-		      event->cpu, model_rb->overwrite ? 0 : RING_BUFFER_WRITABLE);
+	rb = rb_alloc(nr_pages, event->attr.watermark ? event->attr.wakeup_watermark : 0,
+		      event->cpu, flags);
 	if (!rb)
-		return -ENOMEM;
+		return NULL;
 
 	rb->mmap_locked = data_page_nr(rb) + 1;
 	total = charge_ucounts(rb, ns->cred->ucounts);
 	if (total < 0 || !may_lock(total, ns->memlock)) {
 		uncharge_ucounts(rb);
 		ring_buffer_put(rb);
-		return -ENOMEM;
+		return NULL;
 	}
 	rb->mmap_user = get_uid(ns->cred->user);
 	atomic_set(&rb->mmap_count, 1);
-	refcount_inc(&rb->refcount);
+	return rb;
+}
+
+/**
+ * perf_persist_free_buffer - let go of a buffer that no event has
+ * @rb:		the buffer, which stays as long as it is mapped
+ *
+ * Called without a lock.
+ */
+void perf_persist_free_buffer(struct perf_buffer *rb)
+{
+	perf_mmap_put(NULL, rb);
+	ring_buffer_put(rb); /* could be last */
+}
+
+/* Give @event a buffer like @model_rb. perf_mmap_put() and ring_buffer_put() free it. */
+static int new_buffer(struct perf_event *event, struct perf_buffer *model_rb,
+		      struct perf_persist_ns *ns)
+{
+	struct perf_buffer *rb;
+
+	rb = perf_persist_new_buffer(ns, event, data_page_nr(model_rb),
+				     model_rb->overwrite ? 0 : RING_BUFFER_WRITABLE);
+	if (!rb)
+		return -ENOMEM;
+
+	rb->paused = READ_ONCE(model_rb->paused);
+	refcount_inc(&rb->refcount); /* that of the event */
 
 	mutex_lock(&event->mmap_mutex);
 	atomic_inc(&event->mmap_count);
@@ -2161,6 +2417,7 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 		made += !!cover[i].event;
 
 	mutex_lock(&perf_persist_lock);
+	perf_snapshot_settle(ns);
 	if (ns->unlinked || find_member_on(ns, cpu))
 		ret = -ESTALE;
 	else if (perf_persist_nr_held + made > READ_ONCE(sysctl_perf_event_max_persistent))
@@ -2221,6 +2478,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 
 	*covers = NULL;
 	mutex_lock(&perf_persist_lock);
+	perf_snapshot_settle(ns);
 	if (ns->unlinked || !ns->all_cpus || find_member_on(ns, cpu))
 		goto unlock;
 
@@ -2240,7 +2498,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
 		cover[nr].model_rb = ring_buffer_get(member->event);
-		cover[nr].own_buffer = member->rb && buffer_owner(ns, member->rb) == member;
+		cover[nr].own_buffer = member->rb && perf_persist_buffer_owner(ns, member->rb) == member;
 		nr++;
 	}
 unlock:
@@ -2289,11 +2547,11 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 			/* The CPU may have gone and come back before it was a member. */
 			reinstall_event(cover[i].event);
 			follow_model(&cover[i]);
-			put_opener(cover[i].event);
+			perf_persist_put_opener(cover[i].event);
 		}
 		if (cover[i].model_rb)
 			ring_buffer_put(cover[i].model_rb);
-		put_opener(cover[i].model->event);
+		perf_persist_put_opener(cover[i].model->event);
 	}
 out:
 	kfree(cover);
@@ -2311,7 +2569,7 @@ static void perf_persist_worker(struct work_struct *work)
 	u64 id;
 
 	llist_for_each_entry_safe(member, next, deferred, deferred)
-		put_opener(member->event);
+		perf_persist_put_opener(member->event);
 
 	for_each_possible_cpu(cpu) {
 		if (!cpumask_test_and_clear_cpu(cpu, &perf_persist_new_cpus))
@@ -2368,16 +2626,19 @@ static int bind_file(struct perf_persist_file *pf, struct perf_persist_ns *ns)
 static long name_file(struct perf_persist_file *pf, const char __user *ustr)
 {
 	struct perf_persist_string str;
+	struct perf_persist_ns *ns;
 	long ret;
 
-	ret = get_string(&str, ustr);
+	ret = get_string(&str, ustr, true);
 	if (ret)
 		return ret;
 	if (!str.name || str.label)
 		return -EINVAL;
 
 	mutex_lock(&perf_persist_lock);
-	ret = pf->ns ? -EBUSY : bind_file(pf, find_name(str.name));
+	while ((ns = find_name(str.name)) && ns->swapping)
+		perf_snapshot_settle(ns);
+	ret = pf->ns ? -EBUSY : bind_file(pf, ns);
 	mutex_unlock(&perf_persist_lock);
 	return ret;
 }
@@ -2395,6 +2656,7 @@ static long get_next_info(struct perf_persist_file *pf, struct perf_event_persis
 		return ret;
 
 	mutex_lock(&perf_persist_lock);
+	perf_snapshot_settle(pf->ns);
 	if (pf->ns->unlinked) {
 		ret = -ENODEV;
 		goto unlock;
@@ -2409,6 +2671,7 @@ static long get_next_info(struct perf_persist_file *pf, struct perf_event_persis
 	}
 
 	fill_info(&info, member);
+	info.head = 0;
 	fill_attr(&attr, member);
 	withheld = may_see_member(member);
 	if (withheld) {
@@ -2454,7 +2717,7 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 	if (cmd == PERF_EVENT_IOC_SET_NAME)
 		return name_file(pf, argp);
 
-	if (is_get_persist(cmd))
+	if (perf_is_get_persist(cmd))
 		return ns ? get_next_info(pf, argp) : -EINVAL;
 
 	switch (cmd) {
@@ -2463,16 +2726,21 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 	case PERF_EVENT_IOC_SET_PERSIST:
 		break;
 	default:
-		return -ENOTTY;
+		if (!perf_is_snapshot_ioctl(cmd) && !perf_is_trigger_ioctl(cmd))
+			return -ENOTTY;
 	}
 
-	if (!(file->f_mode & FMODE_WRITE))
+	if (!(file->f_mode & FMODE_WRITE) && !perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TRIGGER))
 		return -EACCES;
 	if (!ns)
 		return -EINVAL;
 
 	if (cmd == PERF_EVENT_IOC_SET_PERSIST)
 		return argp ? -EINVAL : delete_ns(ns);
+	if (perf_is_snapshot_ioctl(cmd))
+		return perf_snapshot_ioctl(ns, cmd, arg);
+	if (perf_is_trigger_ioctl(cmd))
+		return perf_trigger_ioctl(ns, cmd, arg);
 
 	return enable_ns(ns, cmd == PERF_EVENT_IOC_ENABLE);
 }
@@ -2517,7 +2785,7 @@ static int perf_persist_file_release(struct inode *inode, struct file *file)
 	struct perf_persist_file *pf = file->private_data;
 
 	if (pf->ns)
-		put_persist_ns(pf->ns); /* Matches get_persist_ns() in bind_file() */
+		perf_persist_put(pf->ns); /* Matches get_persist_ns() in bind_file() */
 	kfree(pf);
 	return 0;
 }
@@ -2541,7 +2809,7 @@ static struct file *open_ns(u64 id, int f_flags)
 
 	if (id != ~0ULL) {
 		mutex_lock(&perf_persist_lock);
-		ret = bind_file(pf, find_ns(id));
+		ret = bind_file(pf, find_settled_ns(id));
 		mutex_unlock(&perf_persist_lock);
 		if (ret)
 			goto err_free;
@@ -2553,7 +2821,7 @@ static struct file *open_ns(u64 id, int f_flags)
 
 	ret = PTR_ERR(file);
 	if (pf->ns)
-		put_persist_ns(pf->ns);
+		perf_persist_put(pf->ns);
 err_free:
 	kfree(pf);
 	return ERR_PTR(ret);
@@ -2564,28 +2832,37 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 	struct perf_member *member = NULL;
 	struct perf_persist_ns *ns;
 	struct file *file;
+	bool snapshot = false;
 	int ret = 0;
 
 	mutex_lock(&perf_persist_lock);
 	ns = find_published_ns(id);
 	if (ns)
-		member = event_id ? find_member(ns, event_id) : find_member_on(ns, cpu);
+		member = event_id ? perf_persist_find_member(ns, event_id) : find_member_on(ns, cpu);
 	if (!member)
 		ret = -ENOENT;
 	else if (cpu != -1 && cpu != member->event->cpu)
 		ret = -EINVAL;
 	else
 		ret = may_open_member(member);
-	if (!ret)
-		refcount_inc(&member->openers); /* at least one: it is held */
+	if (!ret) {
+		snapshot = is_snapshot(ns);
+		if (snapshot)
+			get_persist_ns(ns);
+		else
+			refcount_inc(&member->openers); /* at least one: it is held */
+	}
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
 		return ERR_PTR(ret);
 
+	if (snapshot)
+		return perf_snapshot_file(member, f_flags);
+
 	/* The opener is the file's from here on, if there is one. */
 	file = perf_event_file(member->event, f_flags);
 	if (IS_ERR(file))
-		put_opener(member->event);
+		perf_persist_put_opener(member->event);
 	return file;
 }
 
@@ -2722,9 +2999,9 @@ long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 	void __user *argp = (void __user *)arg;
 	int ret;
 
-	if (is_get_persist(cmd)) {
+	if (perf_is_get_persist(cmd)) {
 		ret = security_perf_event_read(event);
-		return ret ? ret : get_event_info(event, argp);
+		return ret ? ret : perf_persist_get_info(event, event->member, argp);
 	}
 
 	switch (cmd) {
@@ -2786,7 +3063,7 @@ void perf_persistent_changed(struct perf_event *event)
 
 	mutex_lock(&perf_persist_lock);
 	if (event->member->ns)
-		ns_changed(event->member->ns);
+		perf_persist_changed(event->member->ns);
 	mutex_unlock(&perf_persist_lock);
 }
 
@@ -2807,6 +3084,7 @@ int perf_persistent_may_redirect(struct perf_event *event)
 
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_PUBLISHED:
+	case PERF_MEMBER_TRIGGER:
 		return -EBUSY;
 	case PERF_MEMBER_DELETED:
 		return -ENODEV;
@@ -2844,6 +3122,8 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 		if (!member->rb)
 			return -EBUSY;
 		break;
+	case PERF_MEMBER_TRIGGER:
+		return -EBUSY;
 	default:
 		/* A reader's right was to the namespace that it has left. */
 		if (!(vma->vm_file->f_mode & FMODE_WRITE))

@@ -21,6 +21,10 @@ void perf_event_retire(struct perf_event *event);
 struct file *perf_event_file(struct perf_event *event, int f_flags);
 int perf_event_set_output(struct perf_event *event, struct perf_event *output_event);
 void perf_event_attach_buffer(struct perf_event *event, struct perf_buffer *rb);
+void perf_event_swap_buffer(struct perf_event *event, struct perf_buffer *rb);
+void perf_event_swap_finish(struct perf_event *event);
+bool perf_events_move(struct perf_buffer *from, struct perf_buffer *to);
+vm_fault_t perf_mmap_fault(struct vm_fault *vmf);
 void perf_event_reinstall(struct perf_event *event, bool enable);
 struct perf_event *perf_event_clone(struct perf_event *model, const struct perf_event_attr *attr,
 				    char *filter_str, int cpu);

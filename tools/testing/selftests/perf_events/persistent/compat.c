@@ -12,9 +12,9 @@
 static_assert(sizeof(char *) == 4, "this is about 32 bits");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_NAME) == 4, "SET_NAME");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_PERSIST) == 8, "SET_PERSIST");
-static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_PERSIST) == 240, "GET_PERSIST");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_PERSIST) == 272, "GET_PERSIST");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_PERSIST_FLAGS) == 8, "PERSIST_FLAGS");
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER0, "size");
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER1, "size");
 static_assert(offsetof(struct perf_event_persist, ns_id) == 8, "ns_id");
 static_assert(offsetof(struct perf_event_persist, attr) == 232, "attr");
 

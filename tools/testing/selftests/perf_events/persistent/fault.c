@@ -337,6 +337,123 @@ static bool two_claimed(struct scene *s)
 	return one_works(s) && get_persist(s->m2.fd, &p) == -ENOENT;
 }
 
+static __u64 first_snapshot(struct scene *s)
+{
+	char name[NS_ROOM + 8];
+
+	snprintf(name, sizeof(name), "%s.1", s->ns);
+	return ns_lookup(name);
+}
+
+static int do_snapshot(struct scene *s)
+{
+	struct perf_event_snapshot arg = { .size = sizeof(arg) };
+
+	return event_ioctl(s->fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&arg);
+}
+
+static int do_resize(struct scene *s)
+{
+	struct perf_event_buffer_size size = { event_id(s->m.fd), PAGES * page_size() };
+	struct perf_event_snapshot arg = {
+		.size = sizeof(arg), .nr_sizes = 1, .sizes = (unsigned long)&size,
+	};
+
+	return event_ioctl(s->fd, PERF_EVENT_IOC_RESIZE, (unsigned long)&arg);
+}
+
+static bool no_snapshot(struct scene *s)
+{
+	return two_work(s) && !first_snapshot(s);
+}
+
+static bool snapshot_reads(struct scene *s)
+{
+	int fd = member_reopen(first_snapshot(s), 0, s->cpu, 0);
+	bool good = fd >= 0 && !ring_map_err(fd, PAGES, PROT_READ);
+
+	close(fd);
+	return good && two_work(s) && ns_count(first_snapshot(s)) == 2;
+}
+
+static int do_clear(struct scene *s)
+{
+	return event_ioctl(s->fd, PERF_EVENT_IOC_CLEAR, 0);
+}
+
+static int do_spares(struct scene *s)
+{
+	return event_ioctl(s->fd, PERF_EVENT_IOC_SPARES, 2);
+}
+
+static unsigned int nr_spares(struct scene *s)
+{
+	struct perf_event_persist p;
+
+	return get_persist(s->m.fd, &p) ? 1000 : p.spares;
+}
+
+static bool no_spares(struct scene *s)
+{
+	return two_work(s) && !nr_spares(s);
+}
+
+static bool two_spares(struct scene *s)
+{
+	return two_work(s) && nr_spares(s) == 2;
+}
+
+static int a_spare(struct scene *s)
+{
+	int err = opened_ns(s);
+
+	return err ? err : event_ioctl(s->fd, PERF_EVENT_IOC_SPARES, 1);
+}
+
+/* @found is the event; it is the caller's as long as it has not worked. */
+static int an_event_to_arm(struct scene *s)
+{
+	struct perf_event_attr attr = fault_attr(1ULL << 60);
+	int err = opened_ns(s), fd;
+
+	if (err)
+		return err;
+	attr.disabled = 1;
+	fd = event_open(&attr, -1, s->cpu, -1, 0);
+	s->found = fd;
+	return fd < 0 ? fd : 0;
+}
+
+static int do_arm(struct scene *s)
+{
+	struct perf_event_trigger t = {
+		.size = sizeof(t), .fd = s->found, .action = PERF_TRIGGER_DO_STOP,
+	};
+
+	return event_ioctl(s->fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t);
+}
+
+static int triggers(struct scene *s)
+{
+	struct perf_event_trigger t = { .size = sizeof(t) };
+	int n = 0;
+
+	while (!event_ioctl(s->fd, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)&t))
+		n++;
+	return n;
+}
+
+static bool not_armed(struct scene *s)
+{
+	return two_work(s) && !triggers(s);
+}
+
+static bool is_armed(struct scene *s)
+{
+	close(s->found);
+	return two_work(s) && triggers(s) == 1;
+}
+
 /* From the first to the last step, as a program does it that gives up on errors. */
 static int do_all(struct scene *s)
 {
@@ -439,6 +556,36 @@ FIXTURE_VARIANT_ADD(fault, claim)
 	.act = { published, do_claim, two_members, two_claimed, .never_fails = true },
 };
 
+FIXTURE_VARIANT_ADD(fault, snapshot)
+{
+	.act = { opened_ns, do_snapshot, no_snapshot, snapshot_reads },
+};
+
+FIXTURE_VARIANT_ADD(fault, resize)
+{
+	.act = { opened_ns, do_resize, no_snapshot, snapshot_reads },
+};
+
+FIXTURE_VARIANT_ADD(fault, snapshot_with_spare)
+{
+	.act = { a_spare, do_snapshot, no_snapshot, snapshot_reads },
+};
+
+FIXTURE_VARIANT_ADD(fault, clear)
+{
+	.act = { opened_ns, do_clear, no_snapshot, no_snapshot },
+};
+
+FIXTURE_VARIANT_ADD(fault, spares)
+{
+	.act = { opened_ns, do_spares, no_spares, two_spares },
+};
+
+FIXTURE_VARIANT_ADD(fault, trigger)
+{
+	.act = { an_event_to_arm, do_arm, not_armed, is_armed },
+};
+
 FIXTURE_VARIANT_ADD(fault, all)
 {
 	.act = { .run = do_all, .nothing = no_ns, .whole = two_work },
@@ -481,8 +628,7 @@ static void scene_end(struct scene *s)
 	member_close(&s->m);
 	member_close(&s->m2);
 	close(s->fd);
-	if (ns_lookup(s->ns))
-		ns_kill(ns_lookup(s->ns));
+	persist_sweep();
 }
 
 TEST_F_TIMEOUT(fault, each_place, 600)

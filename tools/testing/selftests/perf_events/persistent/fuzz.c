@@ -222,7 +222,8 @@ static int do_flags(struct world *w, enum kind *kind)
 static __u32 any_size(struct world *w)
 {
 	static const __u32 sizes[] = {
-		0, 1, 8, 239, 240, 240, 240, 241, 248, 304, 4095, 4096, 4097, 0x80000000, ~0U,
+		0, 1, 8, 39, 40, 40, 48, 159, 160, 160, 161, 239, 240, 240, 240, 241, 248, 272,
+		272, 304, 4095, 4096, 4097, 0x80000000, ~0U,
 	};
 
 	return one_in(w, 4) ? any_u64(w) : sizes[pick(w, ARRAY_SIZE(sizes))];
@@ -299,9 +300,9 @@ static int do_ask(struct world *w, enum kind *kind)
 		}
 	}
 	if (!err) {
-		struct perf_event_persist out;
+		struct perf_event_persist out = {};
 
-		memcpy(&out, at, sizeof(out));
+		memcpy(&out, at, size < sizeof(out) ? size : sizeof(out));
 		if (out.size > size || strnlen(out.name, sizeof(out.name)) == sizeof(out.name) ||
 		    strnlen(out.label, sizeof(out.label)) == sizeof(out.label) ||
 		    out.__reserved || out.attr_size > p.attr_size) {
@@ -324,10 +325,83 @@ static int do_old(struct world *w, enum kind *kind)
 	return event_ioctl(fd, cmds[pick(w, ARRAY_SIZE(cmds))], pick(w, 2));
 }
 
+/* SNAPSHOT, RESIZE and the triggers take a structure that starts with its size. */
+static int do_struct(struct world *w, enum kind *kind, unsigned int nr, void *arg, size_t len)
+{
+	unsigned long cmd = _IOC(pick(w, 4), '$', nr, pick(w, 1 << 14));
+	int fd = any_fd(w, kind);
+	bool good;
+	void *at;
+
+	at = any_address(w, len, &good);
+	if (good)
+		memcpy(at, arg, len);
+	return event_ioctl(fd, cmd, (unsigned long)at);
+}
+
+static int do_snapshot(struct world *w, enum kind *kind)
+{
+	struct perf_event_buffer_size sizes[2] = {
+		{ any_event(w), page_size() << pick(w, 3) }, { any_event(w), any_u64(w) },
+	};
+	struct perf_event_snapshot s = {
+		.size = one_in(w, 4) ? any_size(w) : sizeof(s),
+		.keep = one_in(w, 2) ? 0 : one_in(w, 4) ? any_u64(w) : pick(w, 4),
+		.flags = one_in(w, 8) ? any_u64(w) : 0,
+		.__reserved = one_in(w, 8),
+	};
+	bool resize = one_in(w, 4);
+
+	if (resize || one_in(w, 8)) {
+		s.nr_sizes = one_in(w, 8) ? any_u64(w) : pick(w, 3);
+		s.sizes = one_in(w, 4) ? any_u64(w) : (unsigned long)sizes;
+	}
+	return do_struct(w, kind, resize ? 17 : 16, &s, sizeof(s));
+}
+
+static int do_clear(struct world *w, enum kind *kind)
+{
+	int fd = any_fd(w, kind);
+
+	return event_ioctl(fd, PERF_EVENT_IOC_CLEAR, one_in(w, 4) ? any_u64(w) : 0);
+}
+
+static int do_spares(struct world *w, enum kind *kind)
+{
+	int fd = any_fd(w, kind);
+
+	return event_ioctl(fd, PERF_EVENT_IOC_SPARES, one_in(w, 4) ? any_u64(w) : pick(w, 3));
+}
+
+static int do_trigger(struct world *w, enum kind *kind)
+{
+	enum kind event;
+	struct perf_event_trigger t = {
+		.size = one_in(w, 4) ? any_size(w) : sizeof(t),
+		.number = one_in(w, 8) ? any_u64(w) : pick(w, 3),
+		.when = one_in(w, 8) ? any_u64(w) : pick(w, 3),
+		.action = one_in(w, 8) ? any_u64(w) : pick(w, 2),
+		.fd = one_in(w, 2) ? -1 : any_fd(w, &event),
+		.after_ns = one_in(w, 2) ? 0 : any_u64(w),
+		.cool_down_ns = any_u64(w),
+		.times = one_in(w, 2) ? 0 : any_u64(w),
+	};
+
+	memset(t.label, 'a', pick(w, sizeof(t.label) + 1));
+	return do_struct(w, kind, 20 + pick(w, 2), &t, sizeof(t));
+}
+
+static int do_disarm(struct world *w, enum kind *kind)
+{
+	int fd = any_fd(w, kind);
+
+	return event_ioctl(fd, PERF_EVENT_IOC_DEL_TRIGGER, one_in(w, 4) ? any_u64(w) : pick(w, 4));
+}
+
 static int do_unknown(struct world *w, enum kind *kind)
 {
 	int fd = any_fd(w, kind);
-	unsigned int nr = 16 + pick(w, 240);
+	unsigned int nr = 23 + pick(w, 233);
 
 	return event_ioctl(fd, _IOC(pick(w, 4), '$', nr, pick(w, 1 << 14)), any_u64(w));
 }
@@ -524,6 +598,37 @@ static const struct call calls[] = {
 		[EVENT] = { EACCES },
 		[TASK_EVENT] = { EACCES },
 		[SPACE] = { EACCES, EINVAL, ENODEV },
+		[OTHER] = NOT_OURS,
+	} },
+	{ "SNAPSHOT or RESIZE", do_snapshot, {
+		[EVENT] = { ENOTTY, EACCES },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV },
+		[OTHER] = NOT_OURS,
+	} },
+	{ "CLEAR", do_clear, {
+		[EVENT] = { ENOTTY, EACCES },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV },
+		[OTHER] = NOT_OURS,
+	} },
+	{ "SPARES", do_spares, {
+		[EVENT] = { ENOTTY, EACCES },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV },
+		[OTHER] = NOT_OURS,
+	} },
+	{ "ADD_TRIGGER or GET_TRIGGER", do_trigger, {
+		[EVENT] = { ENOTTY, EACCES },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, EBADF, EBUSY, ENOENT,
+			    ENOSPC, ENODEV },
+		[OTHER] = { ENOTTY },
+	} },
+	{ "DEL_TRIGGER", do_disarm, {
+		[EVENT] = { ENOTTY, EACCES },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOENT, ENODEV },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "unknown", do_unknown, {

@@ -10,8 +10,9 @@
 #define TAIL	64
 
 /* The layout is the same for 32 and 64 bits, and has no holes. */
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER0, "size");
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER1, "size");
 static_assert(PERF_EVENT_PERSIST_SIZE_VER0 == 240, "first size");
+static_assert(PERF_EVENT_PERSIST_SIZE_VER1 == 272, "second size");
 static_assert(offsetof(struct perf_event_persist, ns_id) == 8, "ns_id");
 static_assert(offsetof(struct perf_event_persist, cpu) == 72, "cpu");
 static_assert(offsetof(struct perf_event_persist, owner_comm) == 80, "owner_comm");
@@ -112,6 +113,21 @@ TEST_F(input, too_small)
 	}
 }
 
+/* A program that knows the first one gets no more than that. */
+TEST_F(input, first_size)
+{
+	struct perf_event_persist p;
+
+	memset(&p, 0xa5, sizeof(p));
+	memset(&p, 0, PERF_EVENT_PERSIST_SIZE_VER0);
+	p.size = PERF_EVENT_PERSIST_SIZE_VER0;
+	ASSERT_EQ(0, get(self->fd, &p));
+	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER0, p.size);
+	EXPECT_EQ(self->id, p.ns_id);
+	EXPECT_EQ(0xa5a5a5a5a5a5a5a5ULL, p.buffer_seq);
+	EXPECT_EQ(0xa5a5a5a5, p.spares);
+}
+
 /* A larger structure is filled as far as the kernel knows it; the rest is zero. */
 TEST_F(input, larger_with_zeros)
 {
@@ -126,7 +142,7 @@ TEST_F(input, larger_with_zeros)
 	memset(big.beyond, 0xa5, sizeof(big.beyond));
 	big.p.size = sizeof(big.p) + TAIL;
 	ASSERT_EQ(0, get(self->fd, &big));
-	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER0, big.p.size);
+	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, big.p.size);
 	EXPECT_EQ(self->id, big.p.ns_id);
 	EXPECT_STREQ("label", big.p.label);
 	for (i = 0; i < TAIL; i++)
@@ -149,7 +165,7 @@ TEST_F(input, larger_with_request)
 		big.p.size = sizeof(big);
 		big.tail[i] = 1;
 		EXPECT_EQ(-E2BIG, get(self->fd, &big));
-		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER0, big.p.size);
+		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, big.p.size);
 		EXPECT_EQ(0, big.p.ns_id);
 	}
 }
@@ -169,12 +185,12 @@ TEST_F(input, absurd_size)
 		p->size = sizes[i];
 		EXPECT_EQ(-E2BIG, get(self->fd, p))
 			TH_LOG("size %u", sizes[i]);
-		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER0, p->size);
+		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, p->size);
 	}
 	memset(p, 0, sizeof(*p));
 	p->size = page_size();
 	EXPECT_EQ(0, get(self->fd, p));
-	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER0, p->size);
+	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, p->size);
 }
 
 /* A reserved field that is not zero. */

@@ -142,6 +142,7 @@ static const char *any_name(struct worker *w, char *name)
 	return name;
 }
 
+/* One of the last snapshots, too */
 static __u64 any_ns(struct worker *w)
 {
 	char name[NAME_ROOM];
@@ -149,7 +150,10 @@ static __u64 any_ns(struct worker *w)
 
 	if (one_in(w, 4))
 		return w->id;
-	id = ns_lookup(any_name(w, name));
+	any_name(w, name);
+	if (one_in(w, 4))
+		sprintf(name + strlen(name), ".%u", 1 + pick(w, 12));
+	id = ns_lookup(name);
 	if (id)
 		w->id = id;
 	return w->id;
@@ -658,6 +662,102 @@ static int switch_ns(struct worker *w)
 	return err;
 }
 
+static int snapshot(struct worker *w)
+{
+	struct perf_event_snapshot s = { .size = sizeof(s), .keep = pick(w, 4) };
+	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	err = event_ioctl(fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
+	close(fd);
+	if (!err && one_in(w, 4))
+		w->id = s.ns_id;
+	return err;
+}
+
+static int clear(struct worker *w)
+{
+	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	err = event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0);
+	close(fd);
+	return err;
+}
+
+static int spares(struct worker *w)
+{
+	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	err = event_ioctl(fd, PERF_EVENT_IOC_SPARES, pick(w, 3));
+	close(fd);
+	return err;
+}
+
+static int resize(struct worker *w)
+{
+	struct perf_event_buffer_size size = { .size = page_size() << pick(w, 3) };
+	struct perf_event_snapshot s = {
+		.size = sizeof(s), .nr_sizes = 1, .sizes = (unsigned long)&size,
+	};
+	struct perf_event_persist p = {};
+	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	err = next_member(fd, &p);
+	size.event_id = p.output_id;
+	if (!err)
+		err = event_ioctl(fd, PERF_EVENT_IOC_RESIZE, (unsigned long)&s);
+	close(fd);
+	return err;
+}
+
+/* One that fires all the time, and one that a panic would */
+static int arm(struct worker *w)
+{
+	struct perf_event_attr attr = fault_attr(1 + pick(w, 100));
+	struct perf_event_trigger t = {
+		.size = sizeof(t), .fd = -1, .when = one_in(w, 4) ? PERF_TRIGGER_WHEN_PANIC : 0,
+		.cool_down_ns = pick(w, 3) * 10000000ULL,
+	};
+	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	attr.disabled = 1;
+	if (!t.when) {
+		t.action = pick(w, 4) ? PERF_TRIGGER_DO_SNAPSHOT : PERF_TRIGGER_DO_STOP;
+		t.after_ns = pick(w, 3) * 1000000ULL;
+		t.number = pick(w, 3);
+		t.fd = event_open(&attr, -1, any_cpu(w), -1, 0);
+	}
+	err = t.when || t.fd >= 0 ?
+		event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t) : t.fd;
+	if (!t.when && t.fd >= 0)
+		close(t.fd);
+	close(fd);
+	return err;
+}
+
+static int disarm(struct worker *w)
+{
+	struct perf_event_trigger t = { .size = sizeof(t) };
+	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	err = event_ioctl(fd, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)&t);
+	if (!err)
+		err = event_ioctl(fd, PERF_EVENT_IOC_DEL_TRIGGER, t.number);
+	close(fd);
+	return err;
+}
+
 /* prctl() reaches what is not published yet. */
 static int switch_own(struct worker *w)
 {
@@ -893,6 +993,12 @@ static const struct act {
 	{ "switch",		switch_fd,	6 },
 	{ "switch namespace",	switch_ns,	4 },
 	{ "switch own",		switch_own,	1 },
+	{ "snapshot",		snapshot,	6 },
+	{ "clear",		clear,		1 },
+	{ "spares",		spares,		2 },
+	{ "resize",		resize,		1 },
+	{ "arm",		arm,		3 },
+	{ "disarm",		disarm,		3 },
 	{ "period",		period,		2 },
 	{ "redirect",		redirect,	8 },
 	{ "pause",		pause_output,	2 },

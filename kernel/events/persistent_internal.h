@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of persistent events know of each other: the registry of
+ * persistent.c, snapshots, and triggers.
+ */
+#ifndef _KERNEL_EVENTS_PERSISTENT_INTERNAL_H
+#define _KERNEL_EVENTS_PERSISTENT_INTERNAL_H
+
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+struct cred;
+struct file;
+struct perf_buffer;
+struct perf_stop_list;
+struct pid;
+
+/**
+ * struct perf_persist_ns - a namespace of persistent events, or a snapshot of one
+ * @refs:	one for the registry, for each member, for each file that is
+ *		bound to it, for each snapshot of it, and for whoever works on it
+ *		without the lock
+ * @id_node:	in perf_persist_ids, until it is unlinked
+ * @name_node:	in perf_persist_names, until its sysfs file is gone
+ * @id:		what the user passes as perf_event_attr::config
+ * @members:	its members, ordered by event id; all are held once it is published
+ * @members_seq: changes with @members and with the size of their buffers
+ * @published:	it has a name
+ * @unlinked:	it cannot be found any more, and nothing joins it
+ * @all_cpus:	CPUs that come online later are to be covered too
+ * @swapping:	members are between two buffers: perf_buffer::event_list lacks them
+ * @generation:	counts the changes that a listing would show
+ * @waitq:	for poll() on a namespace file, and for the end of @swapping
+ * @creator:	the process that may join and name it while it has no name
+ * @cred:	its creator's; with them it makes and pays for what CPUs need that
+ *		come online later, and for buffers that replace others
+ * @memlock:	RLIMIT_MEMLOCK of who gave it its name, for the same
+ * @onlined:	perf_persist_onlined, when it was made
+ * @owner_comm:	program that made it
+ * @created_ns:	when, in ns of CLOCK_BOOTTIME
+ * @name:	empty until it is published
+ * @file:	in the "events" directory of the PMU, named @name
+ * @enabled:	the same in "enabled", not for a snapshot
+ * @source:	of a snapshot: what it was taken of; else NULL
+ * @entry:	of a snapshot: in the list of @source, or in that of its spares
+ * @snapshots:	that were taken of it, the oldest first
+ * @nr_snapshots: how many these are
+ * @keep:	how many of them there may be
+ * @number:	of a snapshot: its own; else that of the last one that was taken
+ * @trigger:	of a snapshot: number of the trigger that took it, or 0
+ * @spares:	snapshots to be, with buffers that are empty
+ * @nr_spares:	how many these are
+ * @want_spares: how many there should be
+ * @spare_work:	makes them
+ * @triggers:	that are armed on it, in the order of their numbers
+ * @nr_triggers: how many these are
+ * @last_trigger: number of the last one that was made
+ * @stopped:	a trigger stopped its buffers; written in any context
+ * @stop_list:	what a trigger would stop; under RCU, NULL if there is none
+ *
+ * What changes is protected by perf_persist_lock.
+ */
+struct perf_persist_ns {
+	refcount_t		refs;
+	struct rb_node		id_node;
+	struct rb_node		name_node;
+	u64			id;
+	struct rb_root		members;
+	u64			members_seq;
+	bool			published;
+	bool			unlinked;
+	bool			all_cpus;
+	bool			swapping;
+	u64			generation;
+	wait_queue_head_t	waitq;
+	struct pid		*creator;
+	const struct cred	*cred;
+	unsigned long		memlock;
+	unsigned long		onlined;
+	char			owner_comm[PERF_PERSIST_COMM_SIZE];
+	u64			created_ns;
+	char			name[PERF_PERSIST_NAME_SIZE];
+	struct device_attribute	file;
+	struct device_attribute	enabled;
+
+	struct perf_persist_ns	*source;
+	struct list_head	entry;
+	struct list_head	snapshots;
+	unsigned int		nr_snapshots;
+	unsigned int		keep;
+	unsigned int		number;
+	unsigned int		trigger;
+	struct list_head	spares;
+	unsigned int		nr_spares;
+	unsigned int		want_spares;
+	struct work_struct	spare_work;
+
+	struct list_head	triggers;
+	unsigned int		nr_triggers;
+	unsigned int		last_trigger;
+	bool			stopped;
+	struct perf_stop_list __rcu *stop_list;
+};
+
+enum perf_member_state {
+	PERF_MEMBER_NONE,	/* in no namespace */
+	PERF_MEMBER_JOINING,	/* on its way into one, or out of it */
+	PERF_MEMBER_JOINED,	/* in one that has no name yet */
+	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
+	PERF_MEMBER_DELETED,	/* its namespace was deleted */
+	PERF_MEMBER_TRIGGER,	/* no member at all: it fires a trigger */
+};
+
+/**
+ * struct perf_member - what makes a CPU event fit to be persistent
+ * @event:	the event, which owns this; of a snapshot, the one that recorded it
+ * @openers:	files that have it open, and the namespace that holds it
+ * @attr:	what its creator passed; drivers and the core rewrite event->attr
+ * @state:	see perf_persist_lock
+ * @held:	the namespace is one of @openers
+ * @rb:		the buffer that the namespace keeps mapped through this event;
+ *		NULL while not held, for a counter, and for an event that writes
+ *		to the buffer of another member
+ * @ns:		the namespace; stays after a deletion, for those who still read
+ * @node:	in perf_persist_ns::members
+ * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
+ * @wanted:	while the CPU is offline: to be enabled when it is back;
+ *		protected by event->ctx->mutex
+ * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
+ * @deferred:	in perf_persist_deferred
+ * @name:	name of the namespace that it is going to make or join
+ * @label:	what people call this event
+ *
+ * What changes is protected by perf_persist_lock.
+ */
+struct perf_member {
+	struct perf_event	*event;
+	refcount_t		openers;
+	struct perf_event_attr	attr;
+	enum perf_member_state	state;
+	bool			held;
+	struct perf_buffer	*rb;
+	struct perf_persist_ns	*ns;
+	struct rb_node		node;
+	bool			all_cpus;
+	bool			wanted;
+	char			*filter;
+	struct llist_node	deferred;
+	char			name[PERF_PERSIST_NAME_SIZE];
+	char			label[PERF_PERSIST_NAME_SIZE];
+};
+
+#define member_of(_node)	rb_entry((_node), struct perf_member, node)
+
+#define first_member(_ns)						\
+	rb_entry_safe(rb_first(&(_ns)->members), struct perf_member, node)
+
+#define following_member(_member)					\
+	rb_entry_safe(rb_next(&(_member)->node), struct perf_member, node)
+
+#define for_each_ns_member(_member, _ns)				\
+	for ((_member) = first_member(_ns); (_member);			\
+	     (_member) = following_member(_member))
+
+/* persistent.c: the registry; with the lock but for the last four */
+extern struct mutex perf_persist_lock;
+
+static inline void assert_registry(void)
+{
+	lockdep_assert_held(&perf_persist_lock);
+}
+
+static inline struct perf_persist_ns *get_persist_ns(struct perf_persist_ns *ns)
+{
+	refcount_inc(&ns->refs);
+	return ns;
+}
+
+void perf_persist_changed(struct perf_persist_ns *ns);
+int perf_persist_reserve_members(unsigned int nr);
+void perf_persist_unreserve_members(unsigned int nr);
+bool perf_persist_name_taken(const char *name);
+int perf_persist_reserve_name(struct perf_persist_ns *ns);
+void perf_persist_publish(struct perf_persist_ns *ns);
+void perf_persist_unlink(struct perf_persist_ns *ns);
+bool perf_member_less(struct rb_node *a, const struct rb_node *b);
+struct perf_member *perf_persist_find_member(struct perf_persist_ns *ns, u64 event_id);
+struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb);
+int perf_persist_may_write(struct perf_persist_ns *ns);
+long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
+			   struct perf_event_persist __user *uinfo);
+void perf_persist_remove(struct perf_persist_ns *ns);
+void perf_persist_put(struct perf_persist_ns *ns);
+struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
+					    unsigned int nr_pages, int flags);
+void perf_persist_free_buffer(struct perf_buffer *rb);
+void perf_persist_put_opener(struct perf_event *event);
+bool perf_is_get_persist(unsigned int cmd);
+bool perf_persist_valid_label(const char *label);
+struct perf_event *perf_persist_take_event(int fd);
+void perf_persist_free_event(struct perf_event *event);
+
+/* persistent_snapshot.c */
+static inline bool is_snapshot(struct perf_persist_ns *ns)
+{
+	return ns->source;
+}
+
+void perf_snapshot_settle(struct perf_persist_ns *ns);
+void perf_snapshot_resume(struct perf_persist_ns *ns);
+bool perf_is_snapshot_ioctl(unsigned int cmd);
+long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
+			u64 *frozen_at);
+long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
+void perf_snapshot_init(struct perf_persist_ns *ns);
+void perf_snapshot_drop_spares(struct perf_persist_ns *ns, struct list_head *spares);
+void perf_snapshot_free_spares(struct list_head *spares);
+void perf_snapshot_members_changed(struct perf_persist_ns *ns);
+long perf_snapshot_delete(struct perf_persist_ns *ns);
+void perf_snapshot_free_members(struct perf_persist_ns *ns);
+void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member);
+struct perf_member *perf_snapshot_next_writer(struct perf_member *member, u64 event_id);
+struct file *perf_snapshot_file(struct perf_member *member, int f_flags);
+
+/* persistent_trigger.c */
+bool perf_is_trigger_ioctl(unsigned int cmd);
+long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
+int perf_trigger_members_changed(struct perf_persist_ns *ns);
+void perf_trigger_swapped(struct perf_persist_ns *ns);
+void perf_trigger_unlink(struct perf_persist_ns *ns, struct list_head *triggers);
+void perf_trigger_free(struct list_head *triggers);
+struct perf_member *perf_trigger_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id);
+
+/* Whatever size of its argument the caller knows of */
+static inline bool perf_same_ioctl(unsigned int cmd, unsigned int other)
+{
+	return _IOC_TYPE(cmd) == _IOC_TYPE(other) && _IOC_NR(cmd) == _IOC_NR(other);
+}
+
+#endif /* _KERNEL_EVENTS_PERSISTENT_INTERNAL_H */

@@ -1,0 +1,1161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshots of persistent perf events.
+ *
+ * Each member of a namespace that has a buffer gets an empty one instead, and
+ * what it had goes to a namespace of its own that is called like the first one,
+ * with a dot and a number: it can be listed, opened, read and deleted like any
+ * other. No record is copied, nobody who writes has to wait, and who has mapped
+ * a buffer goes on to see that one.
+ *
+ *   prepared	All memory that a snapshot takes is allocated: its members, each
+ *		with an opener of the event that it is going to be of, and empty
+ *		buffers. The namespace can have some of these in stock, its spares.
+ *   swapped	Under perf_persist_lock, each event is pointed to the empty buffer.
+ *		Nothing can fail from here on.
+ *   settled	After a grace period nobody writes to the old buffers any more. The
+ *		snapshot can be opened, and the events can be woken up again.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/compat.h>
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/poll.h>
+#include <linux/rcupdate.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/**
+ * struct perf_snapshot_member - a member of a snapshot
+ * @m:		with the buffer, which is an empty one until it is swapped
+ * @live:	the member that it is of; valid as long as members_seq of the
+ *		namespace is that of the snapshot
+ * @output:	the one that has the buffer which this one wrote to, or NULL
+ * @next_writer: the next one with the same @output, in the order of event ids; of
+ *		those that are prepared, any other
+ * @own:	it is its own @output
+ * @nr_pages:	of the buffer that @live is going to have
+ * @overwrite:	the old buffer was a recorder's
+ * @buffer_size: of the old one, bytes of its data area
+ * @seq:	of the old one
+ * @head:	of the old one, final
+ * @lost:	records that @live had lost
+ */
+struct perf_snapshot_member {
+	struct perf_member		m;
+	struct perf_member		*live;
+	struct perf_snapshot_member	*output;
+	struct perf_snapshot_member	*next_writer;
+	bool				own;
+	bool				overwrite;
+	unsigned long			nr_pages;
+	u64				buffer_size;
+	u64				seq;
+	u64				head;
+	u64				lost;
+};
+
+#define to_snapshot_member(_member)	container_of((_member), struct perf_snapshot_member, m)
+
+#define for_each_snapshot_member(_sm, _member, _snap)				\
+	for ((_member) = first_member(_snap);					\
+	     (_sm) = (_member) ? to_snapshot_member(_member) : NULL, (_sm);	\
+	     (_member) = following_member(_member))
+
+/**
+ * perf_snapshot_settle - wait until no buffers of a namespace are being replaced
+ * @ns:		the namespace
+ *
+ * Called with perf_persist_lock held, which is dropped and taken again when
+ * there is something to wait for; what the caller knows may be wrong then. That
+ * takes a grace period at most, or some when others are waiting for the same.
+ */
+void perf_snapshot_settle(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	while (ns->swapping) {
+		get_persist_ns(ns);
+		mutex_unlock(&perf_persist_lock);
+		wait_event(ns->waitq, !READ_ONCE(ns->swapping));
+		mutex_lock(&perf_persist_lock);
+		perf_persist_put(ns); /* not a snapshot, which would need the lock dropped */
+	}
+}
+
+/*
+ * Before the swap
+ */
+
+static void free_buffers(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, snap) {
+		struct perf_buffer *rb = xchg(&member->rb, NULL);
+
+		if (rb)
+			perf_persist_free_buffer(rb);
+	}
+}
+
+/**
+ * perf_snapshot_free_members - free what a snapshot consists of
+ * @snap:	the snapshot, which nobody has a reference on
+ *
+ * Called without a lock.
+ */
+void perf_snapshot_free_members(struct perf_persist_ns *snap)
+{
+	struct perf_member *member;
+
+	free_buffers(snap);
+	while ((member = first_member(snap))) {
+		rb_erase(&member->node, &snap->members);
+		perf_persist_put_opener(member->event);
+		kfree(to_snapshot_member(member));
+	}
+}
+
+static unsigned int count_members(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	unsigned int nr = 0;
+
+	for_each_ns_member(member, ns)
+		nr++;
+	return nr;
+}
+
+/* One that has no name, and is on no list. */
+static void discard_snapshot(struct perf_persist_ns *snap)
+{
+	mutex_lock(&perf_persist_lock);
+	perf_persist_unreserve_members(count_members(snap));
+	mutex_unlock(&perf_persist_lock);
+	perf_persist_put(snap);
+}
+
+static struct perf_persist_ns *alloc_snapshot(struct perf_persist_ns *ns)
+{
+	struct perf_persist_ns *snap;
+
+	snap = kzalloc(sizeof(*snap), GFP_KERNEL);
+	if (!snap)
+		return NULL;
+
+	refcount_set(&snap->refs, 1); /* the registry's */
+	snap->members = RB_ROOT;
+	snap->generation = 1;
+	init_waitqueue_head(&snap->waitq);
+	perf_snapshot_init(snap);
+	snap->cred = get_cred(ns->cred);
+	memcpy(snap->owner_comm, ns->owner_comm, sizeof(snap->owner_comm));
+	snap->source = get_persist_ns(ns);
+	return snap;
+}
+
+/* How large the buffers of some members are to be */
+struct perf_snapshot_sizes {
+	struct perf_event_buffer_size	*sizes;
+	unsigned int			nr;
+};
+
+static int apply_sizes(struct perf_persist_ns *snap, const struct perf_snapshot_sizes *sizes)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizes->nr; i++) {
+		struct perf_member *member;
+
+		member = perf_persist_find_member(snap, sizes->sizes[i].event_id);
+		if (!member || !to_snapshot_member(member)->own)
+			return -EINVAL;
+		to_snapshot_member(member)->nr_pages = sizes->sizes[i].size >> PAGE_SHIFT;
+	}
+	return 0;
+}
+
+static struct perf_snapshot_member *find_snapshot_member(struct perf_persist_ns *snap,
+							 struct perf_member *member)
+{
+	return to_snapshot_member(perf_persist_find_member(snap, member->event->id));
+}
+
+/* @free is a list of as many as @ns has members. */
+static int fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
+			 struct perf_snapshot_member **free)
+{
+	struct perf_snapshot_member *sm, *last;
+	struct perf_member *member;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		sm = *free;
+		*free = sm->next_writer;
+		sm->next_writer = NULL;
+
+		sm->live = member;
+		sm->m.event = member->event;
+		sm->m.ns = snap;
+		refcount_inc(&member->openers); /* at least one: it is held */
+		rb_add(&sm->m.node, &snap->members, perf_member_less);
+	}
+	snap->members_seq = ns->members_seq;
+
+	/* Those that have a buffer and those that write to it, in the same order */
+	for_each_snapshot_member(sm, member, snap) {
+		/* As it is held, it stays. */
+		struct perf_buffer *rb = READ_ONCE(member->event->rb);
+		struct perf_member *owner = rb ? perf_persist_buffer_owner(ns, rb) : NULL;
+
+		if (!owner)
+			continue;
+		if (!rb->overwrite)
+			return -EOPNOTSUPP;
+
+		sm->output = find_snapshot_member(snap, owner);
+		sm->own = sm->output == sm;
+		sm->nr_pages = sm->own ? data_page_nr(rb) : 0;
+		if (!sm->own) {
+			for (last = sm->output; last->next_writer; )
+				last = last->next_writer;
+			last->next_writer = sm;
+		}
+	}
+	return 0;
+}
+
+static int alloc_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, snap) {
+		if (!sm->own)
+			continue;
+		member->rb = perf_persist_new_buffer(ns, member->event, sm->nr_pages, 0);
+		if (!member->rb)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* -EAGAIN: the members are others now */
+static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
+						    const struct perf_snapshot_sizes *sizes)
+{
+	struct perf_snapshot_member *sm, *free = NULL;
+	struct perf_persist_ns *snap;
+	unsigned int i, nr = 0;
+	int ret;
+	u64 seq;
+
+	snap = alloc_snapshot(ns);
+	if (!snap)
+		return ERR_PTR(-ENOMEM);
+
+	mutex_lock(&perf_persist_lock);
+	perf_snapshot_settle(ns);
+	seq = ns->members_seq;
+	ret = -ENODEV;
+	if (!ns->unlinked) {
+		nr = count_members(ns);
+		ret = perf_persist_reserve_members(nr);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret) {
+		perf_persist_put(snap);
+		return ERR_PTR(ret);
+	}
+
+	for (i = 0; i < nr; i++) {
+		sm = kzalloc(sizeof(*sm), GFP_KERNEL);
+		if (!sm) {
+			ret = -ENOMEM;
+			break;
+		}
+		sm->next_writer = free;
+		free = sm;
+	}
+
+	if (!ret) {
+		mutex_lock(&perf_persist_lock);
+		perf_snapshot_settle(ns);
+		if (ns->unlinked)
+			ret = -ENODEV;
+		else if (ns->members_seq != seq)
+			ret = -EAGAIN;
+		else
+			ret = fill_snapshot(snap, ns, &free);
+		if (!ret)
+			ret = apply_sizes(snap, sizes);
+		mutex_unlock(&perf_persist_lock);
+	}
+	if (!ret)
+		ret = alloc_buffers(snap, ns);
+	if (!ret)
+		return snap;
+
+	while ((sm = free)) {
+		free = sm->next_writer;
+		kfree(sm);
+	}
+	mutex_lock(&perf_persist_lock);
+	perf_persist_unreserve_members(nr);
+	mutex_unlock(&perf_persist_lock);
+	perf_persist_put(snap);
+	return ERR_PTR(ret);
+}
+
+/* All that a snapshot of @ns takes, paid for by its owner. */
+static struct perf_persist_ns *prepare_snapshot(struct perf_persist_ns *ns,
+						const struct perf_snapshot_sizes *sizes)
+{
+	const struct cred *old = override_creds(ns->cred);
+	struct perf_persist_ns *snap;
+
+	do {
+		snap = try_prepare_snapshot(ns, sizes);
+	} while (snap == ERR_PTR(-EAGAIN));
+	revert_creds(old);
+
+	return snap;
+}
+
+/*
+ * Spares
+ */
+
+static const struct perf_snapshot_sizes same_sizes;
+
+/**
+ * perf_snapshot_drop_spares - take all its spares from a namespace
+ * @ns:		the namespace, with the lock held
+ * @spares:	list for perf_snapshot_free_spares(), without the lock
+ */
+void perf_snapshot_drop_spares(struct perf_persist_ns *ns, struct list_head *spares)
+{
+	assert_registry();
+	list_splice_tail_init(&ns->spares, spares);
+	ns->nr_spares = 0;
+}
+
+/**
+ * perf_snapshot_free_spares - free spares that were taken from a namespace
+ * @spares:	list of them
+ */
+void perf_snapshot_free_spares(struct list_head *spares)
+{
+	struct perf_persist_ns *snap, *next;
+
+	list_for_each_entry_safe(snap, next, spares, entry) {
+		list_del_init(&snap->entry);
+		discard_snapshot(snap);
+	}
+}
+
+/* One that fits what the namespace is now; those that do not are moved to @stale. */
+static struct perf_persist_ns *take_spare(struct perf_persist_ns *ns, struct list_head *stale)
+{
+	struct perf_persist_ns *snap, *next;
+
+	assert_registry();
+	list_for_each_entry_safe(snap, next, &ns->spares, entry) {
+		list_move_tail(&snap->entry, stale);
+		ns->nr_spares--;
+		if (snap->members_seq == ns->members_seq) {
+			list_del_init(&snap->entry);
+			return snap;
+		}
+	}
+	return NULL;
+}
+
+static void queue_spares(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	if (!ns->want_spares || ns->unlinked)
+		return;
+
+	get_persist_ns(ns);
+	if (!queue_work(system_unbound_wq, &ns->spare_work))
+		perf_persist_put(ns); /* not the last */
+}
+
+/* As many spares as it should have, and none that does not fit. */
+static int refill_spares(struct perf_persist_ns *ns)
+{
+	struct perf_persist_ns *snap, *next;
+	LIST_HEAD(stale);
+	int ret = 0;
+
+	for (;;) {
+		bool more;
+
+		mutex_lock(&perf_persist_lock);
+		list_for_each_entry_safe(snap, next, &ns->spares, entry) {
+			if (snap->members_seq == ns->members_seq &&
+			    ns->nr_spares <= ns->want_spares)
+				continue;
+			list_move_tail(&snap->entry, &stale);
+			ns->nr_spares--;
+		}
+		more = !ns->unlinked && ns->nr_spares < ns->want_spares;
+		mutex_unlock(&perf_persist_lock);
+		if (!more)
+			break;
+
+		snap = prepare_snapshot(ns, &same_sizes);
+		if (IS_ERR(snap)) {
+			ret = PTR_ERR(snap);
+			break;
+		}
+
+		/* It may have been deleted; if it is too many or stale, see above. */
+		mutex_lock(&perf_persist_lock);
+		if (ns->unlinked) {
+			list_add(&snap->entry, &stale);
+		} else {
+			list_add_tail(&snap->entry, &ns->spares);
+			ns->nr_spares++;
+			perf_persist_changed(ns);
+		}
+		mutex_unlock(&perf_persist_lock);
+	}
+
+	perf_snapshot_free_spares(&stale);
+	return ret;
+}
+
+static void spare_worker(struct work_struct *work)
+{
+	struct perf_persist_ns *ns = container_of(work, struct perf_persist_ns, spare_work);
+	int ret = refill_spares(ns);
+
+	if (ret && ret != -ENODEV)
+		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its spares: %pe\n",
+				      ns->name, ERR_PTR(ret));
+	perf_persist_put(ns); /* Matches get_persist_ns() in queue_spares() */
+}
+
+static long set_spares(struct perf_persist_ns *ns, unsigned long nr)
+{
+	unsigned int old;
+	long ret = -ENODEV;
+
+	if (nr > PERF_PERSIST_SPARES_MAX)
+		return -EINVAL;
+
+	mutex_lock(&perf_persist_lock);
+	if (!ns->unlinked)
+		ret = perf_persist_may_write(ns);
+	if (!ret) {
+		old = ns->want_spares;
+		ns->want_spares = nr;
+		perf_persist_changed(ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	ret = refill_spares(ns);
+	if (!ret)
+		return 0;
+
+	/* As it was, unless somebody else had another idea. */
+	mutex_lock(&perf_persist_lock);
+	if (ns->want_spares == nr)
+		ns->want_spares = min_t(unsigned int, old, nr);
+	mutex_unlock(&perf_persist_lock);
+	refill_spares(ns);
+	return ret;
+}
+
+/**
+ * perf_snapshot_init - what a namespace has to do with snapshots
+ * @ns:		a new namespace
+ */
+void perf_snapshot_init(struct perf_persist_ns *ns)
+{
+	INIT_LIST_HEAD(&ns->entry);
+	INIT_LIST_HEAD(&ns->snapshots);
+	INIT_LIST_HEAD(&ns->spares);
+	INIT_WORK(&ns->spare_work, spare_worker);
+	INIT_LIST_HEAD(&ns->triggers);
+	ns->keep = PERF_PERSIST_KEEP_DEFAULT;
+}
+
+/**
+ * perf_snapshot_members_changed - members came or left, or have other buffers
+ * @ns:		the namespace, with the lock held
+ *
+ * What was prepared for it does not fit any more.
+ */
+void perf_snapshot_members_changed(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	ns->members_seq++;
+	queue_spares(ns);
+	perf_trigger_members_changed(ns);
+}
+
+/*
+ * The swap
+ */
+
+static struct perf_buffer *new_output(struct perf_snapshot_member *sm)
+{
+	return sm->output->live->rb;
+}
+
+/* What the namespace keeps mapped; @member holds the old buffer from here on. */
+static void swap_hold(struct perf_snapshot_member *sm)
+{
+	struct perf_member *member = &sm->m, *live = sm->live;
+	struct perf_buffer *old = live->rb, *rb = member->rb;
+
+	if (!old)
+		return;
+
+	if (sm->own) {
+		rb->seq = old->seq + 1;
+		rb->user_page->buffer_seq = rb->seq;
+		if (rb->nr_pages)
+			rb->paused = READ_ONCE(old->paused);
+	} else {
+		/* It is mapped through more than one member. */
+		rb = new_output(sm);
+		atomic_inc(&rb->mmap_count);
+		refcount_inc(&rb->refcount);
+	}
+	WRITE_ONCE(rb->held, rb->held + 1);
+	live->rb = rb;
+	WRITE_ONCE(member->rb, old);
+}
+
+static void swap_members(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	assert_registry();
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->own)
+			swap_hold(sm);
+	}
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->output && !sm->own)
+			swap_hold(sm);
+	}
+
+	for_each_snapshot_member(sm, member, snap) {
+		struct perf_event *event = member->event;
+		struct perf_buffer *rb;
+
+		if (!sm->output)
+			continue;
+		rb = new_output(sm);
+		refcount_inc(&rb->refcount);
+		mutex_lock(&event->mmap_mutex);
+		perf_event_swap_buffer(event, rb);
+		mutex_unlock(&event->mmap_mutex);
+	}
+
+	snap->created_ns = ktime_get_boottime_ns();
+	for_each_snapshot_member(sm, member, snap) {
+		member->attr = sm->live->attr;
+		memcpy(member->label, sm->live->label, sizeof(member->label));
+		sm->lost = atomic64_read(&member->event->lost_samples);
+	}
+}
+
+/* Who is no member but writes to the buffer of one follows it. */
+static bool move_others(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+	bool moved = false;
+
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->own)
+			moved |= perf_events_move(member->rb, sm->live->rb);
+	}
+	return moved;
+}
+
+static void finish_members(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	assert_registry();
+	for_each_snapshot_member(sm, member, snap) {
+		struct perf_event *event = member->event;
+		struct perf_buffer *old;
+
+		if (!sm->output)
+			continue;
+
+		mutex_lock(&event->mmap_mutex);
+		perf_event_swap_finish(event);
+		mutex_unlock(&event->mmap_mutex);
+
+		old = sm->output->m.rb;
+		sm->overwrite = old->overwrite;
+		sm->buffer_size = perf_data_size(old);
+		sm->seq = old->seq;
+		sm->head = local_read(&old->head);
+	}
+}
+
+/* The next number whose name is free */
+static int name_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
+{
+	unsigned int number = ns->number;
+	int ret;
+
+	assert_registry();
+	do {
+		snprintf(snap->name, sizeof(snap->name), "%s.%u", ns->name, ++number);
+	} while (perf_persist_name_taken(snap->name));
+
+	snap->number = number;
+	ret = perf_persist_reserve_name(snap);
+	if (!ret)
+		ns->number = number;
+	return ret;
+}
+
+/* Off the list of its source, and out of what can be found. */
+static void unlink_snapshot(struct perf_persist_ns *snap)
+{
+	struct perf_persist_ns *ns = snap->source;
+
+	assert_registry();
+	list_del_init(&snap->entry);
+	ns->nr_snapshots--;
+	perf_persist_unreserve_members(count_members(snap));
+	perf_persist_unlink(snap);
+	perf_persist_changed(ns);
+}
+
+/* Those that are too many; for remove_snapshots(), without the lock */
+static void trim_snapshots(struct perf_persist_ns *ns, struct list_head *gone)
+{
+	struct perf_persist_ns *snap;
+
+	assert_registry();
+	while (ns->nr_snapshots > ns->keep) {
+		snap = list_first_entry(&ns->snapshots, struct perf_persist_ns, entry);
+		unlink_snapshot(snap);
+		list_add_tail(&snap->entry, gone);
+	}
+}
+
+static void remove_snapshots(struct list_head *gone)
+{
+	struct perf_persist_ns *snap, *next;
+
+	list_for_each_entry_safe(snap, next, gone, entry) {
+		list_del_init(&snap->entry);
+		free_buffers(snap);
+		perf_persist_remove(snap);
+	}
+}
+
+/**
+ * perf_snapshot_delete - let a snapshot not be found any more, and let go of its buffers
+ * @snap:	the snapshot, on which the caller has a reference
+ *
+ * Called without a lock.
+ *
+ * Return: 0, -ENODEV when it is deleted, or what the LSM says.
+ */
+long perf_snapshot_delete(struct perf_persist_ns *snap)
+{
+	long ret = -ENODEV;
+	LIST_HEAD(gone);
+
+	mutex_lock(&perf_persist_lock);
+	if (!snap->unlinked)
+		ret = perf_persist_may_write(snap);
+	if (!ret) {
+		unlink_snapshot(snap);
+		list_add(&snap->entry, &gone);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	remove_snapshots(&gone);
+	return ret;
+}
+
+/**
+ * struct perf_snapshot_request - what is asked for
+ * @sizes:	of buffers that are to have another one
+ * @keep:	so many snapshots are kept from now on; 0: as before
+ * @clear:	nobody wants what was recorded
+ * @user:	the LSM has to agree
+ * @trigger:	number of the trigger that asks, or 0
+ * @swapped_at:	out: when the last buffer was replaced, ns of CLOCK_BOOTTIME
+ * @ns_id:	out: id of the snapshot
+ * @number:	out: number of the snapshot
+ */
+struct perf_snapshot_request {
+	struct perf_snapshot_sizes	sizes;
+	unsigned int			keep;
+	bool				clear;
+	bool				user;
+	unsigned int			trigger;
+	u64				swapped_at;
+	u64				ns_id;
+	unsigned int			number;
+};
+
+/* With the lock, unless it returns an error. */
+static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
+						 struct perf_snapshot_request *req,
+						 struct list_head *stale)
+{
+	struct perf_persist_ns *snap = NULL;
+	int ret;
+
+	for (;;) {
+		mutex_lock(&perf_persist_lock);
+		perf_snapshot_settle(ns);
+		ret = ns->unlinked ? -ENODEV : 0;
+		if (!ret && req->user)
+			ret = perf_persist_may_write(ns);
+		if (ret)
+			break;
+
+		if (snap && snap->members_seq == ns->members_seq)
+			return snap;
+		if (snap)
+			list_add(&snap->entry, stale);
+		snap = req->sizes.nr ? NULL : take_spare(ns, stale);
+		if (snap)
+			return snap;
+		mutex_unlock(&perf_persist_lock);
+
+		snap = prepare_snapshot(ns, &req->sizes);
+		if (IS_ERR(snap))
+			return snap;
+	}
+
+	if (snap)
+		list_add(&snap->entry, stale);
+	mutex_unlock(&perf_persist_lock);
+	return ERR_PTR(ret);
+}
+
+static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
+{
+	struct perf_persist_ns *snap;
+	LIST_HEAD(unused);
+	LIST_HEAD(gone);
+	long ret = 0;
+
+	snap = lock_for_snapshot(ns, req, &unused);
+	if (IS_ERR(snap)) {
+		ret = PTR_ERR(snap);
+		goto out;
+	}
+
+	if (!req->clear)
+		ret = name_snapshot(snap, ns);
+	if (!ret) {
+		ns->swapping = true;
+		swap_members(snap);
+		req->swapped_at = snap->created_ns;
+	} else {
+		list_add(&snap->entry, &unused);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		goto out;
+
+	/* Until nobody is in the middle of a record in one of the old buffers. */
+	synchronize_rcu();
+	if (move_others(snap))
+		synchronize_rcu();
+
+	mutex_lock(&perf_persist_lock);
+	finish_members(snap);
+	perf_trigger_swapped(ns);
+	if (req->keep)
+		ns->keep = req->keep;
+	if (req->sizes.nr)
+		perf_snapshot_members_changed(ns);
+	else
+		queue_spares(ns);
+	if (req->clear) {
+		list_add(&snap->entry, &unused);
+	} else {
+		req->ns_id = snap->id;
+		req->number = snap->number;
+		snap->trigger = req->trigger;
+		list_add_tail(&snap->entry, &ns->snapshots);
+		ns->nr_snapshots++;
+		perf_persist_publish(snap);
+		trim_snapshots(ns, &gone);
+	}
+	WRITE_ONCE(ns->swapping, false);
+	perf_persist_changed(ns);
+	mutex_unlock(&perf_persist_lock);
+
+	remove_snapshots(&gone);
+out:
+	perf_snapshot_free_spares(&unused);
+	return ret;
+}
+
+/**
+ * perf_snapshot_take - take a snapshot for a trigger
+ * @ns:		the namespace
+ * @trigger:	number of the trigger
+ * @number:	out: number of the snapshot
+ * @frozen_at:	out: when the last buffer was replaced, ns of CLOCK_BOOTTIME
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_snapshot_ioctl().
+ */
+long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
+			u64 *frozen_at)
+{
+	struct perf_snapshot_request req = { .trigger = trigger };
+	long ret = take_snapshot(ns, &req);
+
+	*number = req.number;
+	*frozen_at = req.swapped_at;
+	return ret;
+}
+
+/**
+ * perf_snapshot_resume - let the buffers of a namespace that was stopped go on
+ * @ns:		the namespace, with the lock held
+ */
+void perf_snapshot_resume(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+
+	assert_registry();
+	WRITE_ONCE(ns->stopped, false);
+	for_each_ns_member(member, ns) {
+		if (member->rb)
+			rb_toggle_paused(member->rb, false);
+	}
+}
+
+/*
+ * The ioctls of a namespace
+ */
+
+/**
+ * perf_is_snapshot_ioctl - is it for perf_snapshot_ioctl()
+ * @cmd:	ioctl number
+ *
+ * Return: true if so, whatever size of its argument the caller knows of.
+ */
+bool perf_is_snapshot_ioctl(unsigned int cmd)
+{
+	return perf_same_ioctl(cmd, PERF_EVENT_IOC_SNAPSHOT) || perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE) ||
+	       cmd == PERF_EVENT_IOC_CLEAR || cmd == PERF_EVENT_IOC_SPARES;
+}
+
+static_assert(sizeof(struct perf_event_snapshot) == PERF_EVENT_SNAPSHOT_SIZE_VER0);
+
+static int get_sizes(struct perf_snapshot_sizes *sizes, const struct perf_event_snapshot *arg)
+{
+	unsigned int i;
+
+	/* More than that cannot be members. */
+	if (!arg->nr_sizes || arg->nr_sizes > SZ_1M)
+		return -EINVAL;
+
+	sizes->sizes = vmemdup_array_user(u64_to_user_ptr(arg->sizes), arg->nr_sizes,
+					  sizeof(*sizes->sizes));
+	if (IS_ERR(sizes->sizes))
+		return PTR_ERR(sizes->sizes);
+
+	sizes->nr = arg->nr_sizes;
+	for (i = 0; i < sizes->nr; i++) {
+		u64 size = sizes->sizes[i].size;
+
+		if (!is_power_of_2(size) || size < PAGE_SIZE || size >> PAGE_SHIFT > INT_MAX) {
+			kvfree(sizes->sizes);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapshot __user *uarg,
+			   bool resize)
+{
+	struct perf_snapshot_request req = { .user = true };
+	struct perf_event_snapshot arg;
+	u32 size;
+	long ret;
+
+	if (get_user(size, &uarg->size))
+		return -EFAULT;
+	if (size < PERF_EVENT_SNAPSHOT_SIZE_VER0 || size > PAGE_SIZE)
+		return -EINVAL;
+	ret = copy_struct_from_user(&arg, sizeof(arg), uarg, size);
+	if (ret)
+		return ret;
+
+	if (arg.flags || arg.__reserved || arg.keep > PERF_PERSIST_KEEP_MAX)
+		return -EINVAL;
+	if (!resize && (arg.nr_sizes || arg.sizes))
+		return -EINVAL;
+	/* Find out whether the answer can be given before there is one. */
+	if (put_user(0, &uarg->ns_id) || put_user(0, &uarg->number))
+		return -EFAULT;
+
+	req.keep = arg.keep;
+	if (resize) {
+		ret = get_sizes(&req.sizes, &arg);
+		if (ret)
+			return ret;
+	}
+
+	ret = take_snapshot(ns, &req);
+	if (resize)
+		kvfree(req.sizes.sizes);
+	if (!ret && (put_user(req.ns_id, &uarg->ns_id) || put_user(req.number, &uarg->number)))
+		return -EFAULT;
+	return ret;
+}
+
+/**
+ * perf_snapshot_ioctl - the ioctls of a namespace that have to do with snapshots
+ * @ns:		the namespace
+ * @cmd:	SNAPSHOT, RESIZE, CLEAR or SPARES
+ * @arg:	its argument
+ *
+ * Called without a lock, for a file that may be written to.
+ *
+ * Return: 0, or
+ *  -EFAULT	@arg is no address that can be read and written
+ *  -EINVAL	a size is out of range, or a field that must be 0 is not; RESIZE:
+ *		not a member with a buffer of its own; SPARES: too many
+ *  -E2BIG	the structure has fields that are not known here, and not 0
+ *  -EOPNOTSUPP	it is a snapshot, or has forward buffers
+ *  -ENOMEM	out of memory, or its owner may not lock so much; see RLIMIT_MEMLOCK
+ *  -ENOSPC	kernel.perf_event_max_persistent: too many members
+ *  -ENODEV	the namespace was deleted
+ */
+long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)
+{
+	struct perf_snapshot_request clear = { .user = true, .clear = true };
+
+	if (is_snapshot(ns))
+		return -EOPNOTSUPP;
+	if (cmd == PERF_EVENT_IOC_CLEAR)
+		return arg ? -EINVAL : take_snapshot(ns, &clear);
+	if (cmd == PERF_EVENT_IOC_SPARES)
+		return set_spares(ns, arg);
+	return snapshot_ioctl(ns, (void __user *)arg, perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE));
+}
+
+/*
+ * The file of a member of a snapshot: what is there can be mapped, and that is all.
+ */
+
+/**
+ * perf_snapshot_fill_info - what only a member of a snapshot has
+ * @info:	to be filled in
+ * @member:	the member, with the lock held
+ */
+void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member)
+{
+	struct perf_snapshot_member *sm = to_snapshot_member(member);
+	struct perf_persist_ns *snap = member->ns;
+
+	assert_registry();
+	info->flags = PERF_PERSIST_SNAPSHOT;
+	if (sm->output) {
+		info->output_id = sm->output->m.event->id;
+		info->buffer_size = sm->buffer_size;
+		info->buffer_seq = sm->seq;
+		info->head = sm->head;
+		if (sm->overwrite)
+			info->flags |= PERF_PERSIST_OVERWRITE;
+	}
+	info->lost = sm->lost;
+	info->source_id = snap->source->id;
+	info->number = snap->number;
+	info->trigger = snap->trigger;
+}
+
+/**
+ * perf_snapshot_next_writer - who else wrote to the buffer of a member
+ * @member:	a member of a snapshot that has one
+ * @event_id:	the last that was seen, 0 to start with
+ *
+ * Return: the one with the next higher event id, or NULL.
+ */
+struct perf_member *perf_snapshot_next_writer(struct perf_member *member, u64 event_id)
+{
+	struct perf_snapshot_member *sm = to_snapshot_member(member)->output;
+
+	assert_registry();
+	while (sm && sm->m.event->id <= event_id)
+		sm = sm->next_writer;
+	return sm ? &sm->m : NULL;
+}
+
+static void snapshot_vm_open(struct vm_area_struct *vma)
+{
+	struct perf_buffer *rb = vma->vm_private_data;
+
+	refcount_inc(&rb->refcount);
+	atomic_inc(&rb->mmap_count);
+}
+
+static void snapshot_vm_close(struct vm_area_struct *vma)
+{
+	perf_persist_free_buffer(vma->vm_private_data);
+}
+
+/* As perf's own mappings, to keep the counts right */
+static int snapshot_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static const struct vm_operations_struct snapshot_vm_ops = {
+	.open		= snapshot_vm_open,
+	.close		= snapshot_vm_close,
+	.fault		= perf_mmap_fault,
+	.may_split	= snapshot_vm_may_split,
+};
+
+/* What @sm has, mapped once more; NULL if it is gone, or was never there. */
+static struct perf_buffer *map_buffer(struct perf_snapshot_member *sm)
+{
+	struct perf_buffer *rb;
+
+	/* Who frees it waits for a grace period. */
+	guard(rcu)();
+	rb = READ_ONCE(sm->m.rb);
+	if (!rb || !atomic_inc_not_zero(&rb->mmap_count))
+		return NULL;
+	refcount_inc(&rb->refcount); /* not the first, as it was mapped */
+	return rb;
+}
+
+static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct perf_snapshot_member *sm = file->private_data;
+	unsigned long nr_pages = vma_pages(vma) - 1;
+	struct perf_buffer *rb;
+	int ret;
+
+	/* do_mmap() leaves VM_MAYSHARE alone on a file opened O_RDONLY. */
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff)
+		return -EINVAL;
+	if (vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	ret = security_perf_event_read(sm->m.event);
+	if (ret)
+		return ret;
+	if (!sm->own && !READ_ONCE(sm->m.rb))
+		return -EBUSY;
+
+	rb = map_buffer(sm);
+	if (!rb)
+		return -ENODEV;
+	/* A reader may not know the size yet: page 0 tells. */
+	if (nr_pages && nr_pages != data_page_nr(rb)) {
+		perf_persist_free_buffer(rb);
+		return -EINVAL;
+	}
+
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
+	vma->vm_private_data = rb;
+	vma->vm_ops = &snapshot_vm_ops;
+	return 0;
+}
+
+/* As of an event whose task is gone: nothing more comes. */
+static __poll_t snapshot_poll(struct file *file, poll_table *wait)
+{
+	return EPOLLHUP;
+}
+
+static ssize_t snapshot_read(struct file *file, char __user *buf, size_t count, loff_t *ppos)
+{
+	return 0;
+}
+
+static long snapshot_member_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct perf_snapshot_member *sm = file->private_data;
+	struct perf_event *event = sm->m.event;
+	void __user *argp = (void __user *)arg;
+	int ret;
+
+	if (!perf_is_get_persist(cmd) && !perf_same_ioctl(cmd, PERF_EVENT_IOC_ID))
+		return -ENOTTY;
+
+	ret = security_perf_event_read(event);
+	if (ret)
+		return ret;
+
+	if (perf_is_get_persist(cmd))
+		return perf_persist_get_info(event, &sm->m, argp);
+	return put_user(event->id, (u64 __user *)argp);
+}
+
+static int snapshot_release(struct inode *inode, struct file *file)
+{
+	struct perf_snapshot_member *sm = file->private_data;
+
+	perf_persist_put(sm->m.ns);
+	return 0;
+}
+
+static const struct file_operations perf_snapshot_fops = {
+	.release	= snapshot_release,
+	.read		= snapshot_read,
+	.poll		= snapshot_poll,
+	.unlocked_ioctl	= snapshot_member_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.mmap		= snapshot_mmap,
+};
+
+/**
+ * perf_snapshot_file - open a member of a snapshot
+ * @member:	the member, with a reference on its namespace that the file takes over
+ * @f_flags:	flags of the file
+ *
+ * Called without a lock.
+ *
+ * Return: the file, or an error.
+ */
+struct file *perf_snapshot_file(struct perf_member *member, int f_flags)
+{
+	struct perf_persist_ns *snap = member->ns;
+	struct file *file;
+
+	file = anon_inode_getfile("[perf_snapshot]", &perf_snapshot_fops,
+				  to_snapshot_member(member), f_flags);
+	if (IS_ERR(file))
+		perf_persist_put(snap);
+	return file;
+}

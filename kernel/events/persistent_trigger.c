@@ -1,0 +1,746 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Triggers: events that make a namespace of persistent events stop or take a
+ * snapshot of itself, with no process alive.
+ *
+ * A trigger has events of its own, which count but record nothing. When one
+ * overflows, this is what happens where:
+ *
+ *   in the event's own context, which can be an NMI: the decision, in a few
+ *	loads and one compare-and-exchange; and buffers are stopped, if that is
+ *	what it is for
+ *   in an irq_work: a timer is started, if it is to happen later
+ *   in a worker: the snapshot is taken, and who waits is told
+ *
+ * A trigger is pending from the decision to the end of the worker, and what
+ * fires meanwhile is only counted: the work is bounded, however often it fires.
+ */
+#include <linux/file.h>
+#include <linux/hrtimer.h>
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/overflow.h>
+#include <linux/perf_event.h>
+#include <linux/perf_persistent.h>
+#include <linux/rculist.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/* More than that is a mistake. */
+#define PERF_TRIGGERS_MAX	64
+
+/**
+ * struct perf_trigger - when something happens, do something
+ * @entry:	in perf_persist_ns::triggers
+ * @fatal:	in perf_fatal_triggers, for panic and oops
+ * @ns:		what it is about; valid until the trigger is gone
+ * @arg:	what the user asked for
+ * @events:	its events, of struct perf_trigger_event
+ * @fired:	how often they overflowed
+ * @pending:	it has fired and is not done yet: who sets it owns what follows
+ * @not_before:	until then it only counts, ns of CLOCK_BOOTTIME
+ * @started:	how often it did more than that
+ * @fired_at:	when it became @pending
+ * @frozen_at:	when the last buffer was stopped or replaced
+ * @irq_work:	leaves the context of the event
+ * @timer:	waits for perf_event_trigger::after_ns
+ * @work:	does what needs to sleep
+ * @rcu:	frees it
+ *
+ * @entry, @events and @arg are protected by perf_persist_lock, but for what is
+ * constant in @arg.
+ */
+struct perf_trigger {
+	struct list_head		entry;
+	struct list_head		fatal;
+	struct perf_persist_ns		*ns;
+	struct perf_event_trigger	arg;
+	struct list_head		events;
+	atomic64_t			fired;
+	atomic_t			pending;
+	u64				not_before;
+	u64				started;
+	u64				fired_at;
+	u64				frozen_at;
+	struct irq_work			irq_work;
+	struct hrtimer			timer;
+	struct work_struct		work;
+	struct rcu_head			rcu;
+};
+
+/**
+ * struct perf_trigger_event - an event that fires a trigger
+ * @entry:	in perf_trigger::events
+ * @event:	the event, with an opener
+ * @handler:	its overflow handler, for when it is ordinary again
+ * @context:	the argument of @handler
+ */
+struct perf_trigger_event {
+	struct list_head	entry;
+	struct perf_event	*event;
+	perf_overflow_handler_t	handler;
+	void			*context;
+};
+
+/**
+ * struct perf_stop_list - what there is to stop in a namespace
+ * @rcu:	frees it
+ * @nr:		number of events
+ * @events:	those that have a buffer
+ */
+struct perf_stop_list {
+	struct rcu_head		rcu;
+	unsigned int		nr;
+	struct perf_event	*events[] __counted_by(nr);
+};
+
+/* Triggers of panic() and of oopses: read under RCU, whatever else is broken. */
+static LIST_HEAD(perf_fatal_triggers);
+
+/*
+ * Firing, in any context
+ */
+
+/* Nobody writes a record that has not begun, whichever buffer it is for. */
+static void stop_buffers(struct perf_persist_ns *ns)
+{
+	struct perf_stop_list *list;
+	struct perf_buffer *rb;
+	unsigned int i;
+
+	/* Pairs with smp_mb() in perf_trigger_swapped(). */
+	WRITE_ONCE(ns->stopped, true);
+	smp_mb();
+
+	rcu_read_lock();
+	list = rcu_dereference(ns->stop_list);
+	for (i = 0; list && i < list->nr; i++) {
+		rb = rcu_dereference(list->events[i]->rb);
+		if (rb)
+			rb_toggle_paused(rb, true);
+	}
+	rcu_read_unlock();
+}
+
+static bool may_start(struct perf_trigger *trigger, u64 now)
+{
+	if (now < READ_ONCE(trigger->not_before))
+		return false;
+	return !trigger->arg.times || READ_ONCE(trigger->started) < trigger->arg.times;
+}
+
+/* True if it is the caller who has to see to it. */
+static bool start_trigger(struct perf_trigger *trigger)
+{
+	u64 now = ktime_get_boot_fast_ns();
+
+	atomic64_inc(&trigger->fired);
+	if (atomic_read(&trigger->pending) || !may_start(trigger, now))
+		return false;
+	if (atomic_cmpxchg(&trigger->pending, 0, 1))
+		return false;
+
+	/* The last one may have ended just now. Pairs with atomic_set_release(). */
+	if (!may_start(trigger, now)) {
+		atomic_set_release(&trigger->pending, 0);
+		return false;
+	}
+	WRITE_ONCE(trigger->started, trigger->started + 1);
+	trigger->fired_at = now;
+	return true;
+}
+
+static void stop_now(struct perf_trigger *trigger)
+{
+	stop_buffers(trigger->ns);
+	trigger->frozen_at = ktime_get_boot_fast_ns();
+}
+
+static void fire_trigger(struct perf_trigger *trigger)
+{
+	if (!start_trigger(trigger))
+		return;
+	if (trigger->arg.action == PERF_TRIGGER_DO_STOP && !trigger->arg.after_ns)
+		stop_now(trigger);
+	irq_work_queue(&trigger->irq_work);
+}
+
+static void trigger_overflow(struct perf_event *event, struct perf_sample_data *data,
+			     struct pt_regs *regs)
+{
+	fire_trigger(event->overflow_handler_context);
+}
+
+/**
+ * perf_persistent_fatal - the kernel is in trouble
+ * @panic:	it is panic(), and nothing that is deferred will be done
+ *
+ * Called in any context, with any lock held. Takes none.
+ */
+void perf_persistent_fatal(bool panic)
+{
+	u32 when = panic ? PERF_TRIGGER_WHEN_PANIC : PERF_TRIGGER_WHEN_OOPS;
+	struct perf_trigger *trigger;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(trigger, &perf_fatal_triggers, fatal) {
+		if (trigger->arg.when != when)
+			continue;
+		if (!panic)
+			fire_trigger(trigger);
+		else if (start_trigger(trigger))
+			stop_now(trigger);
+	}
+}
+
+/*
+ * After that
+ */
+
+static void trigger_irq_work(struct irq_work *irq_work)
+{
+	struct perf_trigger *trigger = container_of(irq_work, struct perf_trigger, irq_work);
+
+	if (trigger->arg.after_ns)
+		hrtimer_start(&trigger->timer, ns_to_ktime(trigger->arg.after_ns),
+			      HRTIMER_MODE_REL_HARD);
+	else
+		queue_work(system_highpri_wq, &trigger->work);
+}
+
+static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
+{
+	struct perf_trigger *trigger = container_of(timer, struct perf_trigger, timer);
+
+	if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
+		stop_now(trigger);
+	queue_work(system_highpri_wq, &trigger->work);
+	return HRTIMER_NORESTART;
+}
+
+static void trigger_worker(struct work_struct *work)
+{
+	struct perf_trigger *trigger = container_of(work, struct perf_trigger, work);
+	struct perf_event_trigger *arg = &trigger->arg;
+	struct perf_persist_ns *ns = trigger->ns;
+	unsigned int number = 0;
+	u64 due, until;
+	long ret = 0;
+
+	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT)
+		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_at);
+
+	mutex_lock(&perf_persist_lock);
+	if (ret) {
+		arg->failed++;
+		arg->error = -ret;
+	} else {
+		due = trigger->fired_at + arg->after_ns;
+		arg->acted++;
+		arg->error = 0;
+		arg->snapshot = number;
+		arg->freeze_ns = trigger->frozen_at > due ? trigger->frozen_at - due : 0;
+	}
+	arg->last_fired_ns = trigger->fired_at;
+	if (check_add_overflow(trigger->fired_at, arg->cool_down_ns, &until))
+		until = U64_MAX;
+	WRITE_ONCE(trigger->not_before, until);
+	perf_persist_changed(ns);
+	mutex_unlock(&perf_persist_lock);
+
+	/* Pairs with atomic_cmpxchg() in start_trigger(). */
+	atomic_set_release(&trigger->pending, 0);
+}
+
+/*
+ * What there is to stop
+ */
+
+static bool may_stop(struct perf_persist_ns *ns)
+{
+	struct perf_trigger *trigger;
+
+	assert_registry();
+	list_for_each_entry(trigger, &ns->triggers, entry) {
+		if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * perf_trigger_members_changed - members came or left
+ * @ns:		the namespace, with the lock held
+ *
+ * Return: 0, or -ENOMEM: what is to be stopped is not known.
+ */
+int perf_trigger_members_changed(struct perf_persist_ns *ns)
+{
+	struct perf_stop_list *list = NULL, *old;
+	struct perf_member *member;
+	unsigned int nr = 0;
+	int ret = 0;
+
+	assert_registry();
+	if (may_stop(ns)) {
+		for_each_ns_member(member, ns)
+			nr++;
+		list = kzalloc(struct_size(list, events, nr), GFP_KERNEL);
+		if (!list)
+			ret = -ENOMEM;
+	}
+	if (list) {
+		list->nr = nr;
+		nr = 0;
+		for_each_ns_member(member, ns)
+			list->events[nr++] = member->event;
+	}
+
+	old = rcu_replace_pointer(ns->stop_list, list, lockdep_is_held(&perf_persist_lock));
+	if (old)
+		kfree_rcu(old, rcu);
+	if (ret)
+		pr_notice_ratelimited("perf: persistent/%s/ cannot be stopped by its triggers: %pe\n",
+				      ns->name, ERR_PTR(ret));
+	return ret;
+}
+
+/**
+ * perf_trigger_swapped - members have other buffers
+ * @ns:		the namespace, with the lock held
+ *
+ * What was stopped in between is stopped in these, too.
+ */
+void perf_trigger_swapped(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+
+	assert_registry();
+	/* Pairs with smp_mb() in stop_buffers(): one of us sees what the other did. */
+	smp_mb();
+	if (!READ_ONCE(ns->stopped))
+		return;
+	for_each_ns_member(member, ns) {
+		if (member->rb)
+			rb_toggle_paused(member->rb, true);
+	}
+}
+
+/*
+ * Making and removing
+ */
+
+static struct perf_trigger *find_trigger(struct perf_persist_ns *ns, u32 number)
+{
+	struct perf_trigger *trigger;
+
+	assert_registry();
+	list_for_each_entry(trigger, &ns->triggers, entry) {
+		if (trigger->arg.number == number)
+			return trigger;
+	}
+	return NULL;
+}
+
+static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
+					  const struct perf_event_trigger *arg)
+{
+	struct perf_trigger *trigger;
+
+	trigger = kzalloc(sizeof(*trigger), GFP_KERNEL_ACCOUNT);
+	if (!trigger)
+		return NULL;
+
+	INIT_LIST_HEAD(&trigger->entry);
+	INIT_LIST_HEAD(&trigger->fatal);
+	INIT_LIST_HEAD(&trigger->events);
+	trigger->ns = ns;
+	trigger->arg = (struct perf_event_trigger) {
+		.when		= arg->when,
+		.action		= arg->action,
+		.after_ns	= arg->after_ns,
+		.cool_down_ns	= arg->cool_down_ns,
+		.times		= arg->times,
+	};
+	strscpy_pad(trigger->arg.label, arg->label);
+	trigger->irq_work = IRQ_WORK_INIT_HARD(trigger_irq_work);
+	hrtimer_init(&trigger->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	trigger->timer.function = trigger_timer;
+	INIT_WORK(&trigger->work, trigger_worker);
+	return trigger;
+}
+
+/* What is done with it from now on is not told to the trigger. */
+static void release_event(struct perf_trigger_event *te)
+{
+	struct perf_event *event = te->event;
+
+	WRITE_ONCE(event->overflow_handler, te->handler);
+	WRITE_ONCE(event->overflow_handler_context, te->context);
+	perf_persist_free_event(event);
+}
+
+/* @trigger is on no list any more. */
+static void free_trigger(struct perf_trigger *trigger)
+{
+	struct perf_trigger_event *te, *next;
+	unsigned int nr = 0;
+
+	list_for_each_entry(te, &trigger->events, entry) {
+		perf_event_disable(te->event);
+		nr++;
+	}
+	/* Who is in the middle of firing it */
+	synchronize_rcu();
+	irq_work_sync(&trigger->irq_work);
+	hrtimer_cancel(&trigger->timer);
+	cancel_work_sync(&trigger->work);
+
+	list_for_each_entry_safe(te, next, &trigger->events, entry) {
+		release_event(te);
+		kfree(te);
+	}
+	mutex_lock(&perf_persist_lock);
+	perf_persist_unreserve_members(nr);
+	mutex_unlock(&perf_persist_lock);
+	kfree_rcu(trigger, rcu);
+}
+
+/* For perf_trigger_free(), without the lock */
+static void unlink_trigger(struct perf_trigger *trigger, struct list_head *triggers)
+{
+	assert_registry();
+	list_move(&trigger->entry, triggers);
+	if (!list_empty(&trigger->fatal))
+		list_del_rcu(&trigger->fatal);
+}
+
+/**
+ * perf_trigger_unlink - take its triggers from a namespace that is deleted
+ * @ns:		the namespace, with the lock held
+ * @triggers:	list for perf_trigger_free(), without the lock
+ */
+void perf_trigger_unlink(struct perf_persist_ns *ns, struct list_head *triggers)
+{
+	struct perf_trigger *trigger, *next;
+
+	assert_registry();
+	list_for_each_entry_safe(trigger, next, &ns->triggers, entry)
+		unlink_trigger(trigger, triggers);
+	perf_trigger_members_changed(ns);
+}
+
+/**
+ * perf_trigger_free - free triggers that were taken from a namespace
+ * @triggers:	list of them
+ *
+ * Called without a lock, with a reference on the namespace. When it returns,
+ * nothing fires any more.
+ */
+void perf_trigger_free(struct list_head *triggers)
+{
+	struct perf_trigger *trigger, *next;
+
+	list_for_each_entry_safe(trigger, next, triggers, entry) {
+		list_del(&trigger->entry);
+		free_trigger(trigger);
+	}
+}
+
+/* A new one, or the one that gets another event; in the latter case @new is NULL. */
+static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u32 *number,
+			 struct perf_trigger_event *te)
+{
+	struct perf_trigger *trigger = new;
+	long ret;
+
+	assert_registry();
+	if (ns->unlinked)
+		return -ENODEV;
+	ret = perf_persist_may_write(ns);
+	if (ret)
+		return ret;
+
+	if (!new) {
+		trigger = find_trigger(ns, *number);
+		if (!trigger)
+			return -ENOENT;
+		if (trigger->arg.when != PERF_TRIGGER_WHEN_EVENT)
+			return -EINVAL;
+	} else if (ns->nr_triggers >= PERF_TRIGGERS_MAX) {
+		return -ENOSPC;
+	}
+	if (te) {
+		ret = perf_persist_reserve_members(1);
+		if (ret)
+			return ret;
+	}
+
+	if (new) {
+		new->arg.number = ++ns->last_trigger;
+		list_add_tail(&new->entry, &ns->triggers);
+		ns->nr_triggers++;
+		ret = new->arg.action == PERF_TRIGGER_DO_STOP ?
+			perf_trigger_members_changed(ns) : 0;
+		if (ret) {
+			list_del_init(&new->entry);
+			ns->nr_triggers--;
+			if (te)
+				perf_persist_unreserve_members(1);
+			return ret;
+		}
+		if (new->arg.when != PERF_TRIGGER_WHEN_EVENT)
+			list_add_tail_rcu(&new->fatal, &perf_fatal_triggers);
+	}
+	if (te) {
+		struct perf_event *event = te->event;
+
+		te->handler = event->overflow_handler;
+		te->context = event->overflow_handler_context;
+		list_add_tail(&te->entry, &trigger->events);
+		trigger->arg.nr_events++;
+		/* It is disabled until this has been seen. */
+		WRITE_ONCE(event->overflow_handler_context, trigger);
+		WRITE_ONCE(event->overflow_handler, trigger_overflow);
+	}
+	*number = trigger->arg.number;
+	perf_persist_changed(ns);
+	return 0;
+}
+
+static int check_arg(const struct perf_event_trigger *arg)
+{
+	if (arg->number)
+		return arg->fd < 0 ? -EINVAL : 0;
+	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
+		return -EINVAL;
+	if ((arg->when == PERF_TRIGGER_WHEN_EVENT) != (arg->fd >= 0))
+		return -EINVAL;
+	/* Nothing is done later when there is no later. */
+	if (arg->when == PERF_TRIGGER_WHEN_PANIC &&
+	    (arg->action != PERF_TRIGGER_DO_STOP || arg->after_ns))
+		return -EINVAL;
+	if (arg->after_ns > KTIME_MAX)
+		return -EINVAL;
+	if (strnlen(arg->label, sizeof(arg->label)) == sizeof(arg->label) ||
+	    (arg->label[0] && !perf_persist_valid_label(arg->label)))
+		return -EINVAL;
+	return 0;
+}
+
+static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0);
+
+static long get_arg(struct perf_event_trigger *arg, struct perf_event_trigger __user *uarg)
+{
+	u32 size;
+	long ret;
+
+	if (get_user(size, &uarg->size))
+		return -EFAULT;
+	if (size < PERF_EVENT_TRIGGER_SIZE_VER0 || size > PAGE_SIZE)
+		return -EINVAL;
+	ret = copy_struct_from_user(arg, sizeof(*arg), uarg, size);
+	arg->size = size;
+	return ret;
+}
+
+static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
+{
+	struct perf_trigger *new = NULL;
+	struct perf_trigger_event *te = NULL;
+	struct perf_event *event = NULL;
+	struct perf_event_trigger arg;
+	u32 number;
+	long ret;
+
+	ret = get_arg(&arg, uarg);
+	if (!ret)
+		ret = check_arg(&arg);
+	if (ret)
+		return ret;
+	number = arg.number;
+	/* Find out whether the answer can be given before there is one. */
+	if (put_user(number, &uarg->number))
+		return -EFAULT;
+
+	if (!number) {
+		new = alloc_trigger(ns, &arg);
+		if (!new)
+			return -ENOMEM;
+	}
+	if (arg.fd >= 0) {
+		te = kzalloc(sizeof(*te), GFP_KERNEL_ACCOUNT);
+		if (!te) {
+			ret = -ENOMEM;
+			goto err_free;
+		}
+		event = perf_persist_take_event(arg.fd);
+		if (IS_ERR(event)) {
+			ret = PTR_ERR(event);
+			goto err_free;
+		}
+		te->event = event;
+	}
+
+	mutex_lock(&perf_persist_lock);
+	ret = link_trigger(ns, new, &number, te);
+	/* As the trigger has one, but may be gone before it is enabled. */
+	if (!ret && event)
+		refcount_inc(&event->member->openers);
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		goto err_event;
+
+	if (event) {
+		perf_event_enable(event);
+		perf_persist_put_opener(event);
+	}
+	/* What is there is told by GET_TRIGGER, too. */
+	return put_user(number, &uarg->number) ? -EFAULT : 0;
+
+err_event:
+	if (event)
+		perf_persist_free_event(event);
+err_free:
+	kfree(te);
+	kfree(new);
+	return ret;
+}
+
+static long get_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
+{
+	struct perf_trigger *trigger;
+	struct perf_event_trigger arg;
+	long ret;
+	u32 size;
+
+	ret = get_arg(&arg, uarg);
+	if (ret)
+		return ret;
+	size = arg.size;
+
+	ret = -ENOENT;
+	mutex_lock(&perf_persist_lock);
+	if (ns->unlinked)
+		ret = -ENODEV;
+	list_for_each_entry(trigger, &ns->triggers, entry) {
+		if (trigger->arg.number <= arg.number)
+			continue;
+		arg = trigger->arg;
+		arg.fd = -1;
+		arg.fired = atomic64_read(&trigger->fired);
+		ret = 0;
+		break;
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	arg.size = min_t(u32, size, sizeof(arg));
+	if (copy_to_user(uarg, &arg, arg.size) ||
+	    (size > sizeof(arg) && clear_user((void __user *)uarg + sizeof(arg),
+					      size - sizeof(arg))))
+		return -EFAULT;
+	return 0;
+}
+
+static long del_trigger(struct perf_persist_ns *ns, unsigned long number)
+{
+	struct perf_trigger *trigger;
+	LIST_HEAD(triggers);
+	long ret;
+
+	mutex_lock(&perf_persist_lock);
+	trigger = number == (u32)number ? find_trigger(ns, number) : NULL;
+	ret = ns->unlinked ? -ENODEV : trigger ? perf_persist_may_write(ns) : -ENOENT;
+	if (!ret) {
+		unlink_trigger(trigger, &triggers);
+		ns->nr_triggers--;
+		perf_trigger_members_changed(ns);
+		perf_persist_changed(ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	perf_trigger_free(&triggers);
+	return ret;
+}
+
+/**
+ * perf_is_trigger_ioctl - is it for perf_trigger_ioctl()
+ * @cmd:	ioctl number
+ *
+ * Return: true if so, whatever size of its argument the caller knows of.
+ */
+bool perf_is_trigger_ioctl(unsigned int cmd)
+{
+	return perf_same_ioctl(cmd, PERF_EVENT_IOC_ADD_TRIGGER) ||
+	       perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TRIGGER) ||
+	       cmd == PERF_EVENT_IOC_DEL_TRIGGER;
+}
+
+/**
+ * perf_trigger_ioctl - the ioctls of a namespace that have to do with triggers
+ * @ns:		the namespace
+ * @cmd:	ADD_TRIGGER, GET_TRIGGER or DEL_TRIGGER
+ * @arg:	its argument
+ *
+ * Called without a lock; for a file that may be written to, unless it is
+ * GET_TRIGGER.
+ *
+ * Return: 0, or
+ *  -EFAULT	@arg is no address that can be read and written
+ *  -EINVAL	a field is out of range, or does not go with another; the event
+ *		does not sample, or has a buffer
+ *  -E2BIG	the structure has fields that are not known here, and not 0
+ *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
+ *		an AUX area or sigtrap
+ *  -EBADF	not the file of an event, or one that is for reading only
+ *  -EBUSY	the event is a member of a namespace, or of a trigger
+ *  -ENOENT	no such trigger; GET_TRIGGER: no more of them
+ *  -ENOMEM	out of memory
+ *  -ENOSPC	too many triggers, or see kernel.perf_event_max_persistent
+ *  -ENODEV	the namespace was deleted
+ */
+long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)
+{
+	if (is_snapshot(ns))
+		return -EOPNOTSUPP;
+	if (cmd == PERF_EVENT_IOC_DEL_TRIGGER)
+		return del_trigger(ns, arg);
+	if (perf_same_ioctl(cmd, PERF_EVENT_IOC_ADD_TRIGGER))
+		return add_trigger(ns, (void __user *)arg);
+	return get_trigger(ns, (void __user *)arg);
+}
+
+/**
+ * perf_trigger_next_on - the next event of a trigger that is on a CPU
+ * @ns:		the namespace, with the lock held
+ * @cpu:	the CPU
+ * @event_id:	id of the last one, 0 to start with
+ *
+ * Return: its member structure, or NULL.
+ */
+struct perf_member *perf_trigger_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
+{
+	struct perf_trigger_event *te;
+	struct perf_trigger *trigger;
+	struct perf_event *next = NULL;
+
+	assert_registry();
+	list_for_each_entry(trigger, &ns->triggers, entry) {
+		list_for_each_entry(te, &trigger->events, entry) {
+			if (te->event->cpu == cpu && te->event->id > event_id &&
+			    (!next || te->event->id < next->id))
+				next = te->event;
+		}
+	}
+	return next ? next->member : NULL;
+}

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# gdb helper commands and functions for Linux kernel debugging
+#
+#  what namespaces of persistent perf events hold
+#
+# Uses nothing of the other helpers, so that it can be sourced by itself for a
+# kernel that was built without CONFIG_GDB_SCRIPTS.
+
+import struct
+
+import gdb
+
+PAGE_SIZE = 4096
+RECORD_MMAP = 1
+MISC_KERNEL = 1
+FEATURE_EVENT_DESC = 12
+SAMPLE_ID_ALL_BITS = (1 << 1, 1 << 2, 1 << 6, 1 << 7, 1 << 9, 1 << 16)
+SAMPLE_IDENTIFIER = 1 << 16
+
+
+def rb_entries(root, type_name, member):
+    """The structures of a struct rb_root in their order."""
+    entry = gdb.lookup_type(type_name)
+    offset = next(f.bitpos // 8 for f in entry.fields() if f.name == member)
+    char = gdb.lookup_type("char").pointer()
+
+    def walk(node):
+        if not int(node):
+            return
+        yield from walk(node["rb_left"])
+        yield (node.cast(char) - offset).cast(entry.pointer()).dereference()
+        yield from walk(node["rb_right"])
+
+    return walk(root["rb_node"])
+
+
+def namespaces():
+    """All that have a name, snapshots too."""
+    root = gdb.parse_and_eval("(unsigned long)&perf_persist_names")
+    root = root.cast(gdb.lookup_type("struct rb_root").pointer()).dereference()
+    return rb_entries(root, "struct perf_persist_ns", "name_node")
+
+
+def find_namespace(name):
+    for ns in namespaces():
+        if ns["name"].string() == name:
+            return ns
+    raise gdb.GdbError("There is no namespace called '{}'.".format(name))
+
+
+def memory(address, size):
+    return bytes(gdb.selected_inferior().read_memory(int(address), size))
+
+
+def signed(value):
+    value = int(value) & (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
+
+
+def records(rb):
+    """All that is whole in a buffer that is written backward, newest first."""
+    pages = int(rb["nr_pages"])
+    size = pages * PAGE_SIZE
+    array = memory(rb["data_pages"].address, 8 * pages)
+    data = b"".join(memory(page, PAGE_SIZE) for page in struct.unpack("<%dQ" % pages, array))
+    reserved = signed(rb["head"]["a"]["counter"])
+    pos = signed(rb["user_page"]["data_head"])
+    # Who was in the middle of a record may have overwritten the oldest.
+    end = min(0, reserved + size)
+    out = []
+    while pos + 8 <= end:
+        at = pos % size
+        header = (data + data[:8])[at:at + 8]
+        length = struct.unpack("<IHH", header)[2]
+        if length < 8 or pos + length > end:
+            break
+        out.append((data[at:] + data[:at])[:length])
+        pos += length
+    return out
+
+
+class Event:
+    """Members that differ in nothing but their CPU."""
+
+    def __init__(self, attr, label):
+        self.attr = attr
+        self.label = label
+        self.ids = []
+
+
+def events_of(ns):
+    events = {}
+    for member in rb_entries(ns["members"], "struct perf_member", "node"):
+        attr = memory(member["attr"].address, member["attr"].type.sizeof)
+        label = member["label"].string()
+        event = events.setdefault((attr, label), Event(attr, label))
+        event.ids.append(int(member["event"]["id"]))
+    return list(events.values())
+
+
+def kernel_map(event):
+    """A record that says where the kernel's own code is."""
+    try:
+        start, end = (int(gdb.parse_and_eval("(unsigned long)&" + symbol))
+                      for symbol in ("_text", "_etext"))
+    except gdb.error:
+        return b""
+    name = b"[kernel.kallsyms]_text"
+    name += b"\0" * (8 - len(name) % 8)
+    sample_type = struct.unpack_from("<Q", event.attr, 24)[0]
+    trailer = b""
+    for bit in SAMPLE_ID_ALL_BITS:
+        if sample_type & bit:
+            trailer += struct.pack("<Q", event.ids[0] if bit in (1 << 6, SAMPLE_IDENTIFIER) else 0)
+    body = struct.pack("<iIQQQ", -1, 0, start, end - start, start) + name + trailer
+    return struct.pack("<IHH", RECORD_MMAP, MISC_KERNEL, 8 + len(body)) + body
+
+
+def event_desc(events):
+    """The names of the events, as perf stores them."""
+    out = struct.pack("<II", len(events), len(events[0].attr))
+    for event in events:
+        name = event.label.encode() + b"\0"
+        name += b"\0" * (-len(name) % 64)
+        out += event.attr + struct.pack("<II", len(event.ids), len(name)) + name
+        out += struct.pack("<%dQ" % len(event.ids), *event.ids)
+    return out
+
+
+def perf_data(events, data):
+    """A file that perf reads."""
+    header_size, attr_size = 104, len(events[0].attr) + 16
+    ids = attrs = b""
+    for event in events:
+        section = struct.pack("<QQ", header_size + len(ids), 8 * len(event.ids))
+        ids += struct.pack("<%dQ" % len(event.ids), *event.ids)
+        attrs += event.attr + section
+    attrs_at = header_size + len(ids)
+    data_at = attrs_at + len(attrs)
+    desc = event_desc(events)
+    desc_at = data_at + len(data) + 16
+    header = b"PERFILE2" + struct.pack("<QQQQQQQQ4Q", header_size, attr_size,
+                                       attrs_at, len(attrs), data_at, len(data), 0, 0,
+                                       1 << FEATURE_EVENT_DESC, 0, 0, 0)
+    return header + ids + attrs + data + struct.pack("<QQ", desc_at, len(desc)) + desc
+
+
+class LxPerfPersistentList(gdb.Command):
+    """List the namespaces of persistent perf events."""
+
+    def __init__(self):
+        super().__init__("lx-perf-persistent", gdb.COMMAND_DATA)
+
+    def invoke(self, arg, from_tty):
+        for ns in namespaces():
+            labels = [event.label for event in events_of(ns)]
+            gdb.write("{} {}\n".format(ns["name"].string(), ",".join(labels)))
+
+
+class LxPerfPersistentSave(gdb.Command):
+    """Write what a namespace of persistent perf events holds to a file for perf.
+
+lx-perf-persistent-save NAME FILE"""
+
+    def __init__(self):
+        super().__init__("lx-perf-persistent-save", gdb.COMMAND_DATA)
+
+    def invoke(self, arg, from_tty):
+        argv = gdb.string_to_argv(arg)
+        if len(argv) != 2:
+            raise gdb.GdbError("usage: lx-perf-persistent-save NAME FILE")
+        ns = find_namespace(argv[0])
+        events = events_of(ns)
+        out, buffers = [kernel_map(events[0])], set()
+        for member in rb_entries(ns["members"], "struct perf_member", "node"):
+            rb = member["rb"]
+            if not int(rb) or int(rb) in buffers:
+                continue
+            if not int(rb["overwrite"]):
+                raise gdb.GdbError("'{}' is a queue.".format(argv[0]))
+            buffers.add(int(rb))
+            out += records(rb.dereference())
+        with open(argv[1], "wb") as file:
+            file.write(perf_data(events, b"".join(out)))
+        gdb.write("{}: {} records of {} buffers\n".format(argv[1], len(out) - 1, len(buffers)))
+
+
+LxPerfPersistentList()
+LxPerfPersistentSave()

@@ -1,0 +1,865 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshots: each member gets an empty buffer, and what it had becomes a
+ * namespace that can be listed, opened, read and deleted like any other.
+ *
+ * SNAPSHOTS is how many are taken while writers number their records.
+ */
+#include "persistent.h"
+
+#include <assert.h>
+#include <sys/resource.h>
+
+static_assert(sizeof(struct perf_event_snapshot) == PERF_EVENT_SNAPSHOT_SIZE_VER0, "size");
+static_assert(PERF_EVENT_SNAPSHOT_SIZE_VER0 == 40, "first size");
+
+#define SNAPSHOTS	50
+#define MAX_CPUS	64
+
+static int take(int ns_fd, struct perf_event_snapshot *s)
+{
+	s->size = sizeof(*s);
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, s));
+}
+
+static int take_one(__u64 ns, __u64 *snap)
+{
+	struct perf_event_snapshot s = {};
+	int fd, err;
+
+	fd = ns_open(ns, PERF_PERSIST_OPEN_WRITE);
+	if (fd < 0)
+		return fd;
+	err = take(fd, &s);
+	close(fd);
+	*snap = s.ns_id;
+	return err;
+}
+
+static int resize(int ns_fd, struct perf_event_snapshot *s, __u64 event, __u64 size)
+{
+	struct perf_event_buffer_size sizes = { .event_id = event, .size = size };
+
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->nr_sizes = 1;
+	s->sizes = (unsigned long)&sizes;
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_RESIZE, s));
+}
+
+/* How often @text is in the buffer of a member that is opened for it. */
+static int heard_in(__u64 ns, __u64 event, int cpu, const char *text)
+{
+	struct perf_event_persist p;
+	void *map;
+	int fd, n;
+
+	fd = member_reopen(ns, event, cpu, 0);
+	if (fd < 0)
+		return fd;
+	n = get_persist(fd, &p);
+	if (!n) {
+		map = ring_map(fd, p.buffer_size / page_size(), PROT_READ);
+		n = map == MAP_FAILED ? -errno : heard(fd, map, text);
+		if (map != MAP_FAILED)
+			munmap(map, p.buffer_size + page_size());
+	}
+	close(fd);
+	return n;
+}
+
+FIXTURE(snapshot)
+{
+	char	ns[NS_ROOM];
+	char	snap[NS_ROOM + 8];
+	int	cpu, cpu2;
+	__u64	id;
+	struct member m;
+	int	fd;
+};
+
+FIXTURE_SETUP(snapshot)
+{
+	struct perf_event_attr attr = say_attr();
+	const char *missing;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, ns_create(&self->m, &attr, self->cpu, PAGES, self->ns, &self->id));
+	self->fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, self->fd);
+	snprintf(self->snap, sizeof(self->snap), "%s.1", self->ns);
+}
+
+FIXTURE_TEARDOWN_PARENT(snapshot)
+{
+	persist_sweep();
+}
+
+/* What was recorded is in the snapshot, what follows in the namespace. */
+TEST_F(snapshot, taken)
+{
+	struct perf_event_snapshot s = {};
+	struct perf_event_persist p, q;
+	int fd;
+
+	say("before");
+	ASSERT_EQ(0, take(self->fd, &s));
+	say("after");
+
+	EXPECT_EQ(1, s.number);
+	EXPECT_EQ(s.ns_id, ns_lookup(self->snap));
+	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(s.ns_id, 0, self->cpu, "after"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "before"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
+
+	/* Who mapped the buffer before goes on to see that one. */
+	EXPECT_EQ(1, heard(-1, self->m.map, "before"));
+	EXPECT_EQ(0, heard(-1, self->m.map, "after"));
+
+	/* The event is the same, in the listing and in its records. */
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	fd = member_reopen(s.ns_id, p.event_id, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, get_persist(fd, &q));
+	EXPECT_EQ(event_id(self->m.fd), event_id(fd));
+	EXPECT_EQ(p.event_id, q.event_id);
+	EXPECT_EQ(p.event_id, q.output_id);
+	EXPECT_EQ(p.cpu, q.cpu);
+	EXPECT_EQ(p.buffer_size, q.buffer_size);
+	EXPECT_STREQ(self->snap, q.name);
+	EXPECT_EQ(PERF_PERSIST_SNAPSHOT | PERF_PERSIST_OVERWRITE, q.flags);
+	EXPECT_EQ(self->id, q.source_id);
+	EXPECT_EQ(1, q.number);
+	EXPECT_EQ(0, q.trigger);
+	EXPECT_LE(p.created_ns, q.created_ns);
+	EXPECT_EQ(0, q.buffer_seq);
+	EXPECT_EQ(((struct perf_event_mmap_page *)self->m.map)->data_head, q.head);
+
+	EXPECT_EQ(0, p.source_id);
+	EXPECT_EQ(1, p.number);
+	EXPECT_EQ(PERF_PERSIST_KEEP_DEFAULT, p.keep);
+	EXPECT_EQ(1, p.buffer_seq);
+	EXPECT_EQ(0, ((struct perf_event_mmap_page *)self->m.map)->buffer_seq);
+}
+
+/* It is a namespace: named, listed, opened and deleted like one. */
+TEST_F(snapshot, like_a_namespace)
+{
+	struct perf_event_snapshot s = {};
+	struct perf_event_persist p = {};
+	int ns_fd, fd;
+
+	ASSERT_EQ(0, take(self->fd, &s));
+
+	ns_fd = ns_open(~0ULL, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, ns_fd);
+	ASSERT_EQ(0, set_name_str(ns_fd, self->snap));
+	ASSERT_EQ(0, next_member(ns_fd, &p));
+	EXPECT_EQ(s.ns_id, p.ns_id);
+	EXPECT_EQ(-ENOENT, next_member(ns_fd, &p));
+
+	fd = member_reopen(s.ns_id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(POLLHUP, poll_now(fd));
+	EXPECT_EQ(0, read(fd, &p, sizeof(p)));
+	EXPECT_EQ(-ENOTTY, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(-EINVAL, event_ioctl(ns_fd, PERF_EVENT_IOC_DISABLE, 0));
+
+	/* Nothing joins it, and no user can make such a name. */
+	EXPECT_EQ(-ENOENT, persist_join(counter_open(self->cpu), s.ns_id));
+	EXPECT_EQ(-EINVAL, set_name(self->m.fd, "%s.7", self->ns));
+
+	EXPECT_EQ(0, ns_delete(ns_fd));
+	EXPECT_EQ(-ENODEV, ns_delete(ns_fd));
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	EXPECT_EQ(-ENOENT, ns_open(s.ns_id, 0));
+	EXPECT_EQ(POLLPRI | POLLHUP, poll_now(ns_fd));
+
+	/* The number is not used again. */
+	ASSERT_EQ(0, take(self->fd, &s));
+	EXPECT_EQ(2, s.number);
+}
+
+/* It outlives the namespace, and a namespace of the same name counts on. */
+TEST_F(snapshot, outlives)
+{
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_snapshot s = {};
+	struct member m;
+	__u64 id, snap;
+
+	say("before");
+	ASSERT_EQ(0, take(self->fd, &s));
+	snap = s.ns_id;
+	ASSERT_EQ(0, ns_delete(self->fd));
+	member_close(&self->m);
+
+	EXPECT_EQ(1, heard_in(snap, 0, self->cpu, "before"));
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, self->ns, &id));
+	ASSERT_EQ(0, take_one(id, &snap));
+	EXPECT_EQ(1, ns_count(snap));
+	EXPECT_NE(s.ns_id, snap);
+	EXPECT_EQ(s.ns_id, ns_lookup(self->snap));
+	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));
+}
+
+/*
+ * H18: pages that are touched for the first time after the swap are those of the
+ * buffer that was mapped, and unmapping it lets go of that one.
+ */
+TEST_F(snapshot, mapping_stays)
+{
+	struct perf_event_mmap_page *page;
+	struct perf_event_snapshot s = {};
+	int i, fd, child;
+	void *map;
+
+	for (i = 0; i < 3; i++)
+		say("before");
+	fd = member_reopen(self->id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	page = map;
+	EXPECT_EQ(0, page->buffer_seq);
+
+	ASSERT_EQ(0, take(self->fd, &s));
+	say("after");
+
+	EXPECT_EQ(3, heard(-1, map, "before"));
+	EXPECT_EQ(0, heard(-1, map, "after"));
+	child = fork_child();
+	if (!child)
+		_exit(0);
+	EXPECT_EQ(0, child_status(child));
+
+	/* The same file now maps the other one. */
+	page = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	EXPECT_EQ(1, page->buffer_seq);
+	EXPECT_EQ(1, heard(fd, page, "after"));
+
+	EXPECT_EQ(0, ns_kill(s.ns_id));
+	EXPECT_EQ(3, heard(-1, map, "before"));
+	munmap(map, ring_len(PAGES));
+	member_close(&self->m);
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
+	EXPECT_EQ(0, ns_kill(self->id));
+	EXPECT_EQ(1, heard(-1, page, "after"));
+	munmap(page, ring_len(PAGES));
+	close(fd);
+}
+
+/* Nobody writes to it, whatever is tried. */
+TEST_F(snapshot, read_only)
+{
+	struct perf_event_snapshot s = {};
+	struct perf_event_persist p;
+	void *map;
+	int fd;
+
+	say("before");
+	ASSERT_EQ(0, take(self->fd, &s));
+	fd = member_reopen(s.ns_id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, ring_map_err(fd, PAGES, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(-EINVAL, ring_map_err(fd, PAGES / 2, PROT_READ));
+	EXPECT_EQ(0, ring_map_err(fd, 0, PROT_READ));
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(-1, mprotect(map, ring_len(PAGES), PROT_READ | PROT_WRITE));
+	EXPECT_EQ(-1, munmap(map + page_size(), page_size()));
+
+	/* The memory goes with the last mapping. */
+	EXPECT_EQ(0, ns_kill(s.ns_id));
+	EXPECT_EQ(1, heard(-1, map, "before"));
+	EXPECT_EQ(-ENODEV, ring_map_err(fd, PAGES, PROT_READ));
+	EXPECT_EQ(0, get_persist(fd, &p));
+	EXPECT_EQ(s.ns_id, p.ns_id);
+	munmap(map, ring_len(PAGES));
+	close(fd);
+}
+
+TEST_F(snapshot, keep)
+{
+	struct perf_event_snapshot s = { .keep = 2 };
+	struct perf_event_persist p;
+	__u64 first, ids[5];
+	int i;
+
+	ASSERT_EQ(0, take(self->fd, &s));
+	first = s.ns_id;
+	for (i = 0; i < 3; i++) {
+		s.keep = 0;
+		ASSERT_EQ(0, take(self->fd, &s));
+		ids[i] = s.ns_id;
+	}
+	EXPECT_EQ(4, s.number);
+	EXPECT_EQ(-ENOENT, ns_open(first, 0));
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	EXPECT_EQ(-ENOENT, ns_open(ids[0], 0));
+	EXPECT_EQ(1, ns_count(ids[1]));
+	EXPECT_EQ(1, ns_count(ids[2]));
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	EXPECT_EQ(2, p.keep);
+
+	/* One that is deleted by hand is not counted. */
+	ASSERT_EQ(0, ns_kill(ids[2]));
+	ASSERT_EQ(0, take(self->fd, &s));
+	EXPECT_EQ(1, ns_count(ids[1]));
+}
+
+static int wait_for_spares(int fd, unsigned int nr)
+{
+	struct perf_event_persist p = {};
+	struct pollfd pfd = { .fd = fd, .events = POLLPRI };
+	int err;
+
+	for (;;) {
+		memset(&p, 0, sizeof(p));
+		err = next_member(fd, &p);
+		if (err)
+			return err;
+		if (p.spares == nr)
+			return 0;
+		if (poll(&pfd, 1, 60000) < 1)
+			return -ETIMEDOUT;
+	}
+}
+
+/* Without memory a spare is enough, and without one nothing is lost. */
+static int spares_child(struct __test_metadata *_metadata, const char *ns, int cpu)
+{
+	struct rlimit limit = { 2 * ring_len(PAGES), 2 * ring_len(PAGES) };
+	struct perf_event_snapshot second = {}, s = {};
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	int fd, err;
+	__u64 id;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY, cap_bit(CAP_PERFMON)))
+		return 1;
+	/* It is not this that pays for the first one, as perf_event_mlock_kb does. */
+	if (ns_create(&m, &attr, cpu, PAGES, ns, &id))
+		return 2;
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	if (fd < 0)
+		return 3;
+	if (event_ioctl(fd, PERF_EVENT_IOC_SPARES, 3) != -ENOMEM)
+		return 4;
+	if (event_ioctl(fd, PERF_EVENT_IOC_SPARES, 2) || wait_for_spares(fd, 2))
+		return 5;
+	say("kept");
+	if (take(fd, &s) || take(fd, &second))
+		return 6;
+	say("still");
+	err = take(fd, &s);
+	if (err != -ENOMEM) {
+		TH_LOG("the third one without memory: %d", err);
+		return 7;
+	}
+	if (heard_in(id, 0, cpu, "still") != 1)
+		return 8;
+	/* What is freed can be used again. */
+	if (ns_kill(second.ns_id) || take(fd, &s))
+		return 9;
+	return heard_in(s.ns_id, 0, cpu, "still") == 1 ? 0 : 10;
+}
+
+TEST_F(snapshot, spares)
+{
+	struct perf_event_snapshot s = {};
+	char name[NS_ROOM + 8];
+	pid_t child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	snprintf(name, sizeof(name), "%s-2", self->ns);
+	/* A sweep that comes later deletes as root. */
+	child = fork_child();
+	if (!child)
+		_exit(spares_child(_metadata, name, self->cpu));
+	EXPECT_EQ(0, child_status(child));
+
+	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES,
+				       PERF_PERSIST_SPARES_MAX + 1));
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 3));
+	EXPECT_EQ(0, wait_for_spares(self->fd, 3));
+	ASSERT_EQ(0, take(self->fd, &s));
+	EXPECT_EQ(0, wait_for_spares(self->fd, 3));
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1));
+	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
+
+	/* They are for the members that there are. */
+	ASSERT_EQ(0, persist_join(counter_open(self->cpu), self->id));
+	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
+	ASSERT_EQ(0, take(self->fd, &s));
+	EXPECT_EQ(2, ns_count(s.ns_id));
+}
+
+TEST_F(snapshot, clear)
+{
+	struct perf_event_persist p;
+
+	say("before");
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
+	say("after");
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "before"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	EXPECT_EQ(0, p.number);
+	EXPECT_EQ(1, p.buffer_seq);
+	EXPECT_EQ(1, heard(-1, self->m.map, "before"));
+}
+
+TEST_F(snapshot, resize)
+{
+	struct perf_event_snapshot s;
+	struct perf_event_persist p;
+	__u64 id = event_id(self->m.fd);
+
+	say("before");
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1));
+	EXPECT_EQ(-EINVAL, resize(self->fd, &s, id, 3 * page_size()));
+	EXPECT_EQ(-EINVAL, resize(self->fd, &s, id, page_size() / 2));
+	EXPECT_EQ(-EINVAL, resize(self->fd, &s, id, 1ULL << 63));
+	EXPECT_EQ(-EINVAL, resize(self->fd, &s, id + 1, page_size()));
+	EXPECT_EQ(-ENOMEM, resize(self->fd, &s, id, 1ULL << 40));
+	ASSERT_EQ(0, resize(self->fd, &s, id, 4 * PAGES * page_size()));
+	say("after");
+	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	EXPECT_EQ(4 * PAGES * page_size(), p.buffer_size);
+
+	/* From here on it is that large, with the spare, too. */
+	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
+	s = (struct perf_event_snapshot){};
+	ASSERT_EQ(0, take(self->fd, &s));
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	EXPECT_EQ(4 * PAGES * page_size(), p.buffer_size);
+}
+
+TEST_F(snapshot, bad_input)
+{
+	struct {
+		struct perf_event_snapshot s;
+		char more[8];
+	} big = {};
+	struct perf_event_snapshot *s = &big.s;
+	int fd;
+
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT, 8));
+	s->size = sizeof(*s) - 1;
+	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT, (long)s));
+	s->size = 1 << 20;
+	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT, (long)s));
+	s->size = sizeof(big);
+	big.more[7] = 1;
+	EXPECT_EQ(-E2BIG, event_ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT, (long)s));
+	s->size = sizeof(*s);
+	s->flags = 1;
+	EXPECT_EQ(-EINVAL, take(self->fd, s));
+	*s = (struct perf_event_snapshot){ .__reserved = 1 };
+	EXPECT_EQ(-EINVAL, take(self->fd, s));
+	*s = (struct perf_event_snapshot){ .keep = PERF_PERSIST_KEEP_MAX + 1 };
+	EXPECT_EQ(-EINVAL, take(self->fd, s));
+	*s = (struct perf_event_snapshot){ .nr_sizes = 1, .sizes = (unsigned long)s };
+	EXPECT_EQ(-EINVAL, take(self->fd, s));
+	*s = (struct perf_event_snapshot){ .size = sizeof(*s) };
+	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_RESIZE, (long)s));
+	s->nr_sizes = 1;
+	s->sizes = 8;
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_RESIZE, (long)s));
+	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 1));
+
+	/* Nothing of that did anything; a size that is larger than needed is fine. */
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	memset(&big, 0, sizeof(big));
+	s->size = sizeof(big);
+	EXPECT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT, (long)s));
+	EXPECT_EQ(1, s->number);
+
+	/* Who only reads takes none, and there is none of a snapshot. */
+	fd = ns_open(self->id, 0);
+	ASSERT_LE(0, fd);
+	memset(s, 0, sizeof(*s));
+	EXPECT_EQ(-EACCES, take(fd, s));
+	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0));
+	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1));
+	close(fd);
+	fd = ns_open(ns_lookup(self->snap), PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EOPNOTSUPP, take(fd, s));
+	EXPECT_EQ(-EOPNOTSUPP, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1));
+
+	ASSERT_EQ(0, ns_delete(self->fd));
+	EXPECT_EQ(-ENODEV, take(self->fd, s));
+	EXPECT_EQ(-ENODEV, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
+	EXPECT_EQ(-ENODEV, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1));
+}
+
+/* A queue is emptied by who reads it. */
+TEST_F(snapshot, queue)
+{
+	struct perf_event_attr attr = say_forward_attr();
+	struct member m;
+	char name[NS_ROOM + 8];
+	__u64 id, snap;
+
+	snprintf(name, sizeof(name), "%s-q", self->ns);
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, name, &id));
+	EXPECT_EQ(-EOPNOTSUPP, take_one(id, &snap));
+	say("queued");
+	EXPECT_EQ(1, heard(-1, m.map, "queued"));
+}
+
+/* The limit of members is for those of snapshots, too. */
+TEST_F(snapshot, limit)
+{
+	static const char path[] = "/proc/sys/kernel/perf_event_max_persistent";
+	struct perf_event_snapshot s = {};
+	char old[32];
+
+	if (read_file(path, old, sizeof(old)) < 0 || write_file(path, "1"))
+		SKIP(return, "needs root");
+	say("before");
+	EXPECT_EQ(-ENOSPC, take(self->fd, &s));
+	ASSERT_EQ(0, write_file(path, old));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "before"));
+	EXPECT_EQ(0, take(self->fd, &s));
+	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));
+}
+
+/* Whoever writes to the buffer of a member goes on in the new one. */
+TEST_F(snapshot, redirected)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	struct perf_event_snapshot s = {};
+	struct perf_event_persist p;
+	int member, other, snap_fd;
+	void *map;
+
+	member = event_open(&attr, -1, self->cpu, -1, 0);
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, member);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, event_ioctl(member, PERF_EVENT_IOC_SET_OUTPUT, self->m.fd));
+	ASSERT_EQ(0, event_ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, self->m.fd));
+	ASSERT_EQ(0, persist_join(member, self->id));
+
+	touch_pages(4);
+	ASSERT_EQ(0, take(self->fd, &s));
+	touch_pages(4);
+	ASSERT_EQ(0, event_ioctl(member, PERF_EVENT_IOC_DISABLE, 0));
+	ASSERT_EQ(0, event_ioctl(other, PERF_EVENT_IOC_DISABLE, 0));
+
+	map = ring_map(self->m.fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_LE(4, sampled(member, map));
+	EXPECT_LE(4, sampled(other, map));
+	EXPECT_EQ(sampled(member, map), sampled(other, map));
+	EXPECT_LE(4, sampled(member, self->m.map));
+
+	/* In the snapshot as in the namespace */
+	snap_fd = member_reopen(s.ns_id, event_id(member), -1, 0);
+	ASSERT_LE(0, snap_fd);
+	ASSERT_EQ(0, get_persist(snap_fd, &p));
+	EXPECT_EQ(event_id(self->m.fd), p.output_id);
+	EXPECT_EQ(-EBUSY, ring_map_err(snap_fd, PAGES, PROT_READ));
+	ASSERT_EQ(0, get_persist(member, &p));
+	EXPECT_EQ(event_id(self->m.fd), p.output_id);
+	EXPECT_EQ(-EBUSY, event_ioctl(member, PERF_EVENT_IOC_SET_OUTPUT, -1));
+
+	/* Both can leave, and the buffer goes. */
+	EXPECT_EQ(0, persist_claim(member));
+	close(member);
+	EXPECT_EQ(0, event_ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, -1));
+	close(other);
+	EXPECT_EQ(0, persist_claim(self->m.fd));
+	munmap(map, ring_len(PAGES));
+}
+
+/* Who reads a snapshot has to be allowed to read what was recorded. */
+TEST_F(snapshot, rights)
+{
+	struct perf_event_snapshot s = {};
+	char old[16];
+	pid_t child;
+
+	if (geteuid() || read_file(PARANOID, old, sizeof(old)) < 0)
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, take(self->fd, &s));
+	ASSERT_EQ(0, set_paranoid(2));
+	child = fork_child();
+	if (!child) {
+		if (become(NOBODY, 0))
+			_exit(1);
+		if (member_reopen(s.ns_id, 0, self->cpu, 0) != -EACCES)
+			_exit(2);
+		if (ns_open(s.ns_id, 0) != -EACCES)
+			_exit(3);
+		if (ns_open(s.ns_id, PERF_PERSIST_OPEN_WRITE) != -EACCES)
+			_exit(4);
+		_exit(0);
+	}
+	EXPECT_EQ(0, child_status(child));
+	ASSERT_EQ(0, set_paranoid(-1));
+	child = fork_child();
+	if (!child) {
+		if (become(NOBODY, 0))
+			_exit(1);
+		_exit(heard_in(s.ns_id, 0, self->cpu, "nothing") ? 2 : 0);
+	}
+	EXPECT_EQ(0, child_status(child));
+	write_file(PARANOID, old);
+}
+
+/*
+ * Writers on all CPUs number their records, as many between two snapshots as fit
+ * into a buffer, while snapshots are taken: each number is there exactly once.
+ */
+#define NR_PAGES	16
+#define PER_ROUND	64	/* records of a CPU between two snapshots */
+
+struct numbers {
+	int	stop;
+	__u64	allowed;		/* the last number that may be written */
+	__u64	done[MAX_CPUS];		/* the last one that is */
+};
+
+/* Of raw_syscalls:sys_enter: the number is the first argument. */
+struct call {
+	struct perf_event_header hdr;
+	__u64	id;
+	__u32	pid, tid;
+	__u32	raw_size;
+	char	common[8];
+	char	syscall[8];
+	__u64	nr;
+} __attribute__((packed));
+
+static void write_numbers(struct numbers *shared, int i, int cpu)
+{
+	__u64 nr = 0;
+
+	pin(cpu);
+	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE)) {
+		if (nr >= __atomic_load_n(&shared->allowed, __ATOMIC_ACQUIRE)) {
+			sched_yield();
+			continue;
+		}
+		syscall(SYS_getppid, ++nr);
+		__atomic_store_n(&shared->done[i], nr, __ATOMIC_RELEASE);
+	}
+	_exit(0);
+}
+
+static int filter_writer(int fd, pid_t pid)
+{
+	char filter[64];
+
+	snprintf(filter, sizeof(filter), "id == %d && common_pid == %d", (int)SYS_getppid, pid);
+	return neg_errno(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter));
+}
+
+/* Records come newest first; counts those that do not follow, and moves @next on. */
+static int check_numbers(const void *map, __u64 *next)
+{
+	const struct perf_event_mmap_page *page = map;
+	const char *data = map + page->data_offset;
+	__s64 pos = page->data_head, size = page->data_size;
+	__u64 newest = 0, nr;
+	unsigned int i;
+	int bad = 0;
+
+	/* Nothing may have been overwritten, or the pace was wrong. */
+	if (-pos > size)
+		return 1000000;
+	for (nr = 0; pos < 0; ) {
+		struct call call;
+
+		for (i = 0; i < sizeof(call); i++)
+			((char *)&call)[i] = data[(pos + i) & (size - 1)];
+		if (call.hdr.type != PERF_RECORD_SAMPLE || call.hdr.size < sizeof(call)) {
+			bad++;
+			break;
+		}
+		if (!newest)
+			newest = call.nr;
+		else if (call.nr != nr - 1)
+			bad++;
+		nr = call.nr;
+		pos += call.hdr.size;
+	}
+	if (!newest)
+		return bad;
+	if (nr != *next)
+		bad++;
+	*next = newest + 1;
+	return bad;
+}
+
+static int check_snapshot(__u64 snap, int nr_cpus, const int *cpus, __u64 *next)
+{
+	int i, bad = 0;
+
+	for (i = 0; i < nr_cpus; i++) {
+		int fd = member_reopen(snap, 0, cpus[i], 0);
+		void *map;
+
+		if (fd < 0)
+			return fd;
+		map = ring_map(fd, NR_PAGES, PROT_READ);
+		close(fd);
+		if (map == MAP_FAILED)
+			return -errno;
+		bad += check_numbers(map, &next[i]);
+		munmap(map, ring_len(NR_PAGES));
+	}
+	return bad;
+}
+
+TEST_F(snapshot, numbers)
+{
+	const char *env = getenv("SNAPSHOTS");
+	int snapshots = env ? atoi(env) : SNAPSHOTS;
+	int cpus[MAX_CPUS], nr_cpus = 0, i, n, bad = 0;
+	struct perf_event_snapshot s = {};
+	struct perf_event_attr attr;
+	__u64 next[MAX_CPUS], id = 0;
+	pid_t pids[MAX_CPUS];
+	struct numbers *shared;
+	char name[NS_ROOM + 8];
+	struct member m;
+	cpu_set_t set;
+	int fd;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoints");
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)shared);
+
+	/* All that this may run on, but for being bound to the first one. */
+	CPU_ZERO(&set);
+	for (i = 0; i < MAX_CPUS; i++)
+		CPU_SET(i, &set);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(set), &set));
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
+	snprintf(name, sizeof(name), "%s-n", self->ns);
+	for (i = 0; i < MAX_CPUS; i++) {
+		if (!CPU_ISSET(i, &set))
+			continue;
+		pids[nr_cpus] = fork_child();
+		if (!pids[nr_cpus])
+			write_numbers(shared, nr_cpus, i);
+		attr.disabled = 1;
+		ASSERT_EQ(0, member_open(&m, &attr, i, NR_PAGES));
+		ASSERT_EQ(0, filter_writer(m.fd, pids[nr_cpus]));
+		ASSERT_EQ(0, nr_cpus ? persist_join(m.fd, id) : persist_new(m.fd, &id));
+		next[nr_cpus] = 1;
+		cpus[nr_cpus++] = i;
+	}
+	ASSERT_EQ(0, set_name_str(m.fd, name));
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 2));
+
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+
+	s.keep = 4;
+	for (n = 0; n < snapshots && !bad; n++) {
+		/* They may be anywhere between the last ones and these. */
+		__atomic_add_fetch(&shared->allowed, PER_ROUND, __ATOMIC_RELEASE);
+		ASSERT_EQ(0, take(fd, &s));
+		bad = check_snapshot(s.ns_id, nr_cpus, cpus, next);
+		EXPECT_EQ(0, bad) {
+			TH_LOG("snapshot %d", s.number);
+		}
+		/* The pace: what was allowed before this snapshot is in it, or in the next. */
+		for (i = 0; i < nr_cpus; i++) {
+			while (__atomic_load_n(&shared->done[i], __ATOMIC_ACQUIRE) <
+			       __atomic_load_n(&shared->allowed, __ATOMIC_ACQUIRE))
+				sched_yield();
+		}
+	}
+	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
+	for (i = 0; i < nr_cpus; i++)
+		EXPECT_EQ(0, child_status(pids[i]));
+
+	/* What came after the last one */
+	ASSERT_EQ(0, take(fd, &s));
+	EXPECT_EQ(0, check_snapshot(s.ns_id, nr_cpus, cpus, next));
+	for (i = 0; i < nr_cpus; i++)
+		EXPECT_EQ(shared->done[i] + 1, next[i]);
+	ksft_print_msg("%d snapshots, %d CPUs, %llu records each\n", n, nr_cpus,
+		       (unsigned long long)shared->allowed);
+}
+
+/* All at once: taken, opened, mapped, trimmed and deleted by many. */
+TEST_F(snapshot, race)
+{
+	pid_t pids[6];
+	int i, n;
+
+	member_close(&self->m);
+	for (i = 0; i < 6; i++) {
+		pids[i] = fork_child();
+		if (pids[i])
+			continue;
+		srand(i);
+		for (n = 0; n < 150; n++) {
+			struct perf_event_snapshot s = { .keep = 1 + rand() % 4 };
+			struct perf_event_persist p = {};
+			char name[NS_ROOM + 16];
+			__u64 snap;
+			void *map;
+			int fd;
+
+			say("busy");
+			switch (i) {
+			case 0:
+			case 1:
+				if (take(self->fd, &s))
+					_exit(1);
+				if (rand() % 4 == 0)
+					ns_kill(s.ns_id);
+				break;
+			case 2:
+				if (event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, rand() % 3) ||
+				    event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0))
+					_exit(2);
+				break;
+			default:
+				memset(&p, 0, sizeof(p));
+				if (next_member(self->fd, &p))
+					_exit(3);
+				snprintf(name, sizeof(name), "%s.%u", self->ns,
+					 p.number - rand() % 3);
+				snap = rand() % 2 ? ns_lookup(name) : self->id;
+				fd = snap ? member_reopen(snap, 0, self->cpu, 0) : -1;
+				if (fd < 0)
+					break;
+				map = ring_map(fd, PAGES, PROT_READ);
+				if (map != MAP_FAILED) {
+					heard(fd, map, "busy");
+					if (rand() % 2)
+						munmap(map, ring_len(PAGES));
+				}
+				close(fd);
+				break;
+			}
+		}
+		_exit(0);
+	}
+	for (i = 0; i < 6; i++)
+		EXPECT_EQ(0, child_status(pids[i]));
+	EXPECT_EQ(0, ns_delete(self->fd));
+}
+
+TEST_HARNESS_MAIN

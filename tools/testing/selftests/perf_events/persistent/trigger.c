@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Triggers: an event of any kind makes a namespace stop or take a snapshot, when
+ * nobody is left who would.
+ *
+ * TRIGGER_STORM is how often one is fired as fast as that goes, TRIGGER_DELAYS how
+ * often the time is taken that it takes to freeze the buffers of all CPUs.
+ */
+#include "persistent.h"
+
+#include <assert.h>
+
+static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0, "size");
+static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 160, "first size");
+
+#define STORM	100000
+#define DELAYS	10
+#define SECOND	1000000000ULL
+
+static int add_trigger(int ns_fd, struct perf_event_trigger *t)
+{
+	t->size = sizeof(*t);
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_ADD_TRIGGER, t));
+}
+
+static int get_trigger(int ns_fd, __u32 number, struct perf_event_trigger *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->size = sizeof(*t);
+	t->number = number - 1;
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_GET_TRIGGER, t));
+}
+
+static int del_trigger(int ns_fd, unsigned long number)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_DEL_TRIGGER, number));
+}
+
+/* Until trigger @number has acted, or failed, @nr times */
+static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger *t)
+{
+	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
+	struct perf_event_persist p;
+	int err;
+
+	for (;;) {
+		memset(&p, 0, sizeof(p));
+		err = next_member(ns_fd, &p);
+		if (!err)
+			err = get_trigger(ns_fd, number, t);
+		if (err)
+			return err;
+		if (t->acted + t->failed >= nr)
+			return 0;
+		if (poll(&pfd, 1, 120000) < 1)
+			return -ETIMEDOUT;
+	}
+}
+
+/* How often @text is in the first member that is on @cpu. */
+static int heard_in(__u64 ns, int cpu, const char *text)
+{
+	void *map;
+	int fd, n;
+
+	fd = member_reopen(ns, 0, cpu, 0);
+	if (fd < 0)
+		return fd;
+	map = ring_map(fd, PAGES, PROT_READ);
+	n = map == MAP_FAILED ? -errno : heard(fd, map, text);
+	if (map != MAP_FAILED)
+		munmap(map, ring_len(PAGES));
+	close(fd);
+	return n;
+}
+
+FIXTURE(trigger)
+{
+	char	ns[NS_ROOM];
+	char	snap[NS_ROOM + 8];
+	int	cpu, cpu2;
+	__u64	id;
+	int	fd;
+	struct perf_event_attr attr;
+};
+
+FIXTURE_SETUP(trigger)
+{
+	struct perf_event_attr attr = say_attr();
+	const char *missing;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (!syscall_attr(&self->attr))
+		SKIP(return, "no tracepoints");
+	self->attr.disabled = 1;
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu, PAGES, self->ns, &self->id));
+	self->fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, self->fd);
+	snprintf(self->snap, sizeof(self->snap), "%s.1", self->ns);
+}
+
+FIXTURE_TEARDOWN_PARENT(trigger)
+{
+	persist_sweep();
+}
+
+/* Each getppid() of the caller on @cpu is a firing. */
+static int getppid_event(struct perf_event_attr *attr, int cpu)
+{
+	char filter[64];
+	int fd;
+
+	fd = event_open(attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	snprintf(filter, sizeof(filter), "id == %d && common_pid == %d", (int)SYS_getppid,
+		 getpid());
+	if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
+		return -errno;
+	return fd;
+}
+
+static int arm(int ns_fd, struct perf_event_attr *attr, int cpu, struct perf_event_trigger *t)
+{
+	int err;
+
+	t->fd = getppid_event(attr, cpu);
+	if (t->fd < 0)
+		return t->fd;
+	err = add_trigger(ns_fd, t);
+	close(t->fd);
+	return err;
+}
+
+TEST_F(trigger, snapshot)
+{
+	struct perf_event_trigger t = {
+		.action = PERF_TRIGGER_DO_SNAPSHOT, .label = "getppid",
+	};
+	struct perf_event_persist p;
+	int fd;
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	EXPECT_EQ(1, t.number);
+	say("before");
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	say("after");
+
+	EXPECT_EQ(1, t.fired);
+	EXPECT_EQ(1, t.acted);
+	EXPECT_EQ(0, t.failed);
+	EXPECT_EQ(0, t.error);
+	EXPECT_EQ(1, t.snapshot);
+	EXPECT_EQ(1, t.nr_events);
+	EXPECT_STREQ("getppid", t.label);
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(ns_lookup(self->snap), self->cpu, "after"));
+	EXPECT_EQ(1, heard_in(self->id, self->cpu, "after"));
+	fd = member_reopen(ns_lookup(self->snap), 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, get_persist(fd, &p));
+	EXPECT_EQ(1, p.trigger);
+	EXPECT_LT(t.last_fired_ns, p.created_ns);
+	EXPECT_EQ(p.created_ns - t.last_fired_ns, t.freeze_ns);
+
+	/* Each time anew */
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 2, &t));
+	EXPECT_EQ(2, t.snapshot);
+}
+
+/* What fired it is in the snapshot when the namespace records it. */
+TEST_F(trigger, record)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct sample_key key = { 0, getpid(), syscall(SYS_gettid) };
+	struct member m;
+	void *map;
+	int fd;
+
+	ASSERT_EQ(0, member_open(&m, &self->attr, self->cpu, PAGES));
+	ASSERT_EQ(0, filter_syscall(m.fd, SYS_getppid));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	call_getppid(3);
+
+	key.id = event_id(m.fd);
+	fd = member_reopen(ns_lookup(self->snap), key.id, -1, 0);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(1, ring_count(fd, map, match_sample, &key));
+}
+
+/* Events of other CPUs fire the same trigger. */
+TEST_F(trigger, cpus)
+{
+	struct perf_event_trigger t = {
+		.action = PERF_TRIGGER_DO_SNAPSHOT, .cool_down_ns = 3600 * SECOND,
+	};
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu2, &t));
+	EXPECT_EQ(1, t.number);
+	call_getppid(2);
+	ASSERT_EQ(0, pin(self->cpu2));
+	call_getppid(3);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	EXPECT_EQ(2, t.nr_events);
+	EXPECT_EQ(5, t.fired);
+
+	/* All of them have the cool-down to wait for. */
+	EXPECT_EQ(1, t.acted);
+}
+
+TEST_F(trigger, stop)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_persist p = {};
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	say("before");
+	call_getppid(1);
+	say("after");
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	EXPECT_EQ(1, heard_in(self->id, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(self->id, self->cpu, "after"));
+	ASSERT_EQ(0, next_member(self->fd, &p));
+	EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
+	EXPECT_EQ(0, t.snapshot);
+
+	/* A snapshot does not start it, and neither does reading. */
+	ASSERT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT,
+				     &(struct perf_event_snapshot){ .size = 40 })));
+	say("still");
+	EXPECT_EQ(0, heard_in(self->id, self->cpu, "still"));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "before"));
+
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	say("again");
+	EXPECT_EQ(1, heard_in(self->id, self->cpu, "again"));
+	p.event_id = 0;
+	ASSERT_EQ(0, next_member(self->fd, &p));
+	EXPECT_EQ(0, p.flags & PERF_PERSIST_STOPPED);
+
+	/* Who joins later is stopped with the others. */
+	ASSERT_EQ(0, persist_join(counter_open(self->cpu), self->id));
+	call_getppid(1);
+	say("twice");
+	EXPECT_EQ(0, heard_in(self->id, self->cpu, "twice"));
+}
+
+static int cmp_u64(const void *a, const void *b)
+{
+	return *(__u64 *)a < *(__u64 *)b ? -1 : *(__u64 *)a > *(__u64 *)b;
+}
+
+/* All CPUs are frozen by one of them. The times are for who wants to know. */
+static void print_delays(struct __test_metadata *_metadata, FIXTURE_DATA(trigger) *self,
+			 __u32 action)
+{
+	const char *env = getenv("TRIGGER_DELAYS");
+	int i, n = env ? atoi(env) : DELAYS;
+	struct perf_event_trigger t = { .action = action };
+	__u64 *ns = calloc(n, sizeof(*ns));
+	__u32 number;
+
+	ASSERT_NE(NULL, ns);
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	number = t.number;
+	for (i = 0; i < n; i++) {
+		/* The worker ends a moment after it has told us. */
+		do {
+			call_getppid(1);
+			ASSERT_EQ(0, get_trigger(self->fd, number, &t));
+		} while (t.acted == i);
+		ASSERT_EQ(0, wait_for(self->fd, number, i + 1, &t));
+		ns[i] = t.freeze_ns;
+		EXPECT_NE(0, t.freeze_ns);
+		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	}
+	ASSERT_EQ(0, del_trigger(self->fd, number));
+	qsort(ns, n, sizeof(*ns), cmp_u64);
+	ksft_print_msg("%s: %llu, %llu, %llu ns (least, median, most of %d) from the firing to the last buffer\n",
+		       action == PERF_TRIGGER_DO_STOP ? "stop" : "snapshot",
+		       (unsigned long long)ns[0], (unsigned long long)ns[n / 2],
+		       (unsigned long long)ns[n - 1], n);
+	free(ns);
+}
+
+TEST_F(trigger, delay)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	int i;
+
+	for (i = self->cpu + 1; i < 64; i++) {
+		if (member_open(&m, &attr, i, PAGES))
+			break;
+		ASSERT_EQ(0, persist_join(m.fd, self->id));
+		member_close(&m);
+	}
+	ksft_print_msg("%d CPUs\n", i - self->cpu);
+	print_delays(_metadata, self, PERF_TRIGGER_DO_STOP);
+	print_delays(_metadata, self, PERF_TRIGGER_DO_SNAPSHOT);
+}
+
+/* With a time to go on for, what follows is there, too. */
+TEST_F(trigger, after)
+{
+	struct perf_event_trigger t = {
+		.action = PERF_TRIGGER_DO_SNAPSHOT, .after_ns = 3 * SECOND,
+	};
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	say("before");
+	call_getppid(1);
+	say("later");
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "before"));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "later"));
+
+	t = (struct perf_event_trigger){
+		.action = PERF_TRIGGER_DO_STOP, .after_ns = 3 * SECOND,
+	};
+	ASSERT_EQ(0, del_trigger(self->fd, 1));
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	EXPECT_EQ(2, t.number);
+	call_getppid(1);
+	say("last");
+	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
+	say("gone");
+	EXPECT_EQ(1, heard_in(self->id, self->cpu, "last"));
+	EXPECT_EQ(0, heard_in(self->id, self->cpu, "gone"));
+}
+
+TEST_F(trigger, times)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT, .times = 2 };
+	int i;
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	for (i = 0; i < 5; i++) {
+		call_getppid(1);
+		ASSERT_EQ(0, wait_for(self->fd, 1, i < 2 ? i + 1 : 2, &t));
+		/* Done means ready for the next; the worker ends a moment later. */
+		do {
+			if (i)
+				break;
+			call_getppid(1);
+			ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+		} while (t.acted < 2);
+	}
+	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	EXPECT_EQ(2, t.acted);
+	EXPECT_LE(5, t.fired);
+	EXPECT_EQ(2, t.snapshot);
+}
+
+/* --count: the period of the event */
+TEST_F(trigger, period)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+
+	self->attr.sample_period = 10;
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	call_getppid(9);
+	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	EXPECT_EQ(0, t.fired);
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	EXPECT_EQ(1, t.fired);
+}
+
+/* A program that says no */
+TEST_F(trigger, bpf)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1,
+		.config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 100000,
+	};
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	int no, yes;
+
+	no = bpf_prog_open(0);
+	yes = bpf_prog_open(1);
+	if (no < 0 || yes < 0)
+		SKIP(return, "no BPF");
+	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	ASSERT_EQ(0, event_ioctl(t.fd, PERF_EVENT_IOC_SET_BPF, no));
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	t = (struct perf_event_trigger){ .action = PERF_TRIGGER_DO_SNAPSHOT };
+	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	ASSERT_EQ(0, event_ioctl(t.fd, PERF_EVENT_IOC_SET_BPF, yes));
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 2, 3, &t));
+	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	EXPECT_EQ(1, t.number);
+	EXPECT_EQ(0, t.fired);
+}
+
+/* As often as it goes: each is counted, and little is done about it. */
+TEST_F(trigger, storm)
+{
+	const char *env = getenv("TRIGGER_STORM");
+	int n = env ? atoi(env) : STORM;
+	struct perf_event_trigger t = {
+		.action = PERF_TRIGGER_DO_SNAPSHOT, .cool_down_ns = 3600 * SECOND,
+	};
+	struct perf_event_trigger eager = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &eager));
+	call_getppid(n);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &eager));
+	EXPECT_EQ(n, t.fired);
+	EXPECT_EQ(1, t.acted);
+	EXPECT_EQ(n, eager.fired);
+	EXPECT_GT(n, eager.acted);
+	EXPECT_EQ(0, eager.failed);
+	ksft_print_msg("%d firings, %llu snapshots without a cool-down\n", n,
+		       (unsigned long long)eager.acted);
+}
+
+/* Nothing is left of one that is deleted but its event, for who has it open. */
+TEST_F(trigger, deleted)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger u;
+	int fd;
+
+	fd = getppid_event(&self->attr, self->cpu);
+	ASSERT_LE(0, fd);
+	t.fd = fd;
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+
+	/* It is nothing else meanwhile. */
+	EXPECT_EQ(-EBUSY, persist_join(fd, self->id));
+	EXPECT_EQ(-EBUSY, persist_claim(fd));
+	EXPECT_EQ(-EBUSY, set_name(fd, "%s", self->ns));
+	EXPECT_EQ(-EBUSY, ring_map_err(fd, PAGES, PROT_READ));
+	EXPECT_EQ(-EBUSY, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, -1));
+	t.number = 0;
+	EXPECT_EQ(-EBUSY, add_trigger(self->fd, &t));
+
+	EXPECT_EQ(-ENOENT, del_trigger(self->fd, 2));
+	ASSERT_EQ(0, del_trigger(self->fd, 1));
+	EXPECT_EQ(-ENOENT, del_trigger(self->fd, 1));
+	EXPECT_EQ(-ENOENT, get_trigger(self->fd, 1, &u));
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	call_getppid(1);
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	EXPECT_EQ(0, persist_join(fd, self->id));
+	EXPECT_EQ(0, persist_claim(fd));
+	close(fd);
+
+	/* A number is not used again. */
+	t.number = 0;
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	EXPECT_EQ(2, t.number);
+	EXPECT_EQ(0, ns_delete(self->fd));
+	EXPECT_EQ(-ENODEV, get_trigger(self->fd, 2, &u));
+	EXPECT_EQ(-ENODEV, del_trigger(self->fd, 2));
+	call_getppid(1);
+}
+
+TEST_F(trigger, bad_input)
+{
+	const struct perf_event_trigger good = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_attr attr = self->attr;
+	struct {
+		struct perf_event_trigger t;
+		char more[8];
+	} big = { .t = good };
+	struct perf_event_trigger t = good, *u = &big.t;
+	int fd, other, ro;
+
+	fd = getppid_event(&self->attr, self->cpu);
+	ASSERT_LE(0, fd);
+
+#define EXPECT_REFUSED(_err, ...)						\
+	do {									\
+		t = (struct perf_event_trigger){ .action = PERF_TRIGGER_DO_SNAPSHOT,	\
+						 .fd = fd, ##__VA_ARGS__ };	\
+		EXPECT_EQ(_err, add_trigger(self->fd, &t));			\
+	} while (0)
+
+	EXPECT_REFUSED(-EINVAL, .when = 3);
+	EXPECT_REFUSED(-EINVAL, .action = 2);
+	EXPECT_REFUSED(-EINVAL, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_OOPS);
+	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC, .fd = -1,
+		       .action = PERF_TRIGGER_DO_STOP, .after_ns = 1);
+	EXPECT_REFUSED(-EINVAL, .after_ns = ~0ULL);
+	EXPECT_REFUSED(-ENOENT, .number = 7);
+	EXPECT_REFUSED(-EINVAL, .number = 7, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .label = "a\nb");
+	EXPECT_REFUSED(-EBADF, .fd = 9999);
+	EXPECT_REFUSED(-EBADF, .fd = self->fd);
+	memset(t.label, 'x', sizeof(t.label));
+	t.fd = fd;
+	EXPECT_EQ(-EINVAL, add_trigger(self->fd, &t));
+
+	/* Events that cannot be it */
+	other = counter_open(self->cpu);
+	EXPECT_REFUSED(-EINVAL, .fd = other);
+	attr.disabled = 1;
+	other = event_open(&attr, 0, -1, -1, 0);
+	EXPECT_REFUSED(-EOPNOTSUPP, .fd = other);
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
+	EXPECT_REFUSED(-EINVAL, .fd = other);
+	ro = member_reopen(self->id, 0, self->cpu, 0);
+	EXPECT_REFUSED(-EACCES, .fd = ro);
+
+	EXPECT_EQ(-EFAULT, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, 8)));
+	EXPECT_EQ(-EFAULT, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER, 8)));
+	u->fd = fd;
+	u->size = sizeof(*u) - 1;
+	EXPECT_EQ(-EINVAL, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
+	u->size = sizeof(big);
+	big.more[0] = 1;
+	EXPECT_EQ(-E2BIG, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
+
+	/* All of that left the event as it was, and made no trigger. */
+	EXPECT_EQ(-ENOENT, get_trigger(self->fd, 1, &t));
+	big.more[0] = 0;
+	EXPECT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
+	EXPECT_EQ(1, u->number);
+
+	/* Who only reads sees them, and no more. */
+	ro = ns_open(self->id, 0);
+	ASSERT_LE(0, ro);
+	EXPECT_EQ(0, get_trigger(ro, 1, &t));
+	EXPECT_EQ(-EACCES, add_trigger(ro, &t));
+	EXPECT_EQ(-EACCES, del_trigger(ro, 1));
+}
+
+/* An oops or a panic needs no event. */
+TEST_F(trigger, fatal)
+{
+	struct perf_event_trigger t = {
+		.when = PERF_TRIGGER_WHEN_PANIC, .action = PERF_TRIGGER_DO_STOP, .fd = -1,
+	};
+
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	t = (struct perf_event_trigger){
+		.when = PERF_TRIGGER_WHEN_OOPS, .action = PERF_TRIGGER_DO_SNAPSHOT, .fd = -1,
+	};
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	EXPECT_EQ(2, t.number);
+	t.fd = getppid_event(&self->attr, self->cpu);
+	EXPECT_EQ(-EINVAL, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
+	EXPECT_EQ(0, t.nr_events);
+	EXPECT_EQ(0, del_trigger(self->fd, 1));
+}
+
+/* An event whose CPU was offline fires when it is back. */
+TEST_F(trigger, hotplug)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	char path[64];
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->cpu2);
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu2, &t));
+	if (write_file(path, "0"))
+		SKIP(return, "cannot take a CPU offline");
+	ASSERT_EQ(0, write_file(path, "1"));
+	ASSERT_EQ(0, pin(self->cpu2));
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	EXPECT_EQ(1, t.fired);
+}
+
+/* Made, fired and deleted at once, and the namespace with them */
+TEST_F(trigger, race)
+{
+	pid_t pids[4];
+	int i, n;
+
+	for (i = 0; i < 4; i++) {
+		pids[i] = fork_child();
+		if (pids[i])
+			continue;
+		srand(i);
+		for (n = 0; n < 60; n++) {
+			struct perf_event_trigger t = {
+				.action = n % 2, .after_ns = rand() % 3 * 1000000,
+			};
+			int err = arm(self->fd, &self->attr, self->cpu, &t);
+
+			if (err == -ENODEV && i)
+				break;
+			if (err)
+				_exit(1);
+			call_getppid(rand() % 5);
+			/* Its own, or somebody else's; 64 are too many. */
+			err = del_trigger(self->fd, t.number - rand() % 2);
+			if (err == -ENOENT)
+				del_trigger(self->fd, t.number);
+			if (event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0) && !i)
+				_exit(2);
+		}
+		if (!i && ns_delete(self->fd))
+			_exit(3);
+		_exit(0);
+	}
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(0, child_status(pids[i]));
+}
+
+TEST_HARNESS_MAIN

@@ -82,7 +82,10 @@ hmp()
 		s.sendall(sys.argv[2].encode() + b"\n")
 		out = b""
 		while not out.endswith(b"(qemu) "):
-		    out += s.recv(4096)
+		    more = s.recv(4096)
+		    if not more:
+		        break
+		    out += more
 	END
 }
 
@@ -91,9 +94,10 @@ dump()
 {
 	local guest
 
-	rm -f "$core" "$monitor"
+	rm -f "$core" "$monitor" "$logs/dump.vm.log"
 	VM_QEMU="-monitor unix:$monitor,server=on,wait=off" VM_LOG=$logs/dump.vm.log \
 		"$top/scripts/vm.sh" -k "$kernel" -s 4 -m 512 -t 300 -a 'panic=0 nokaslr' bash -exc '
+		perf record -o /tmp/out/tracing.data -e sched:sched_switch -a true
 		perf record -P flight -e sched:sched_switch -e dummy:u -a -m 16
 		perf ctl -t flight --when panic --do stop
 		perf ctl -l flight
@@ -112,7 +116,7 @@ dump()
 	wait $guest
 	gdb -q -batch -ex "add-symbol-file $logs/types.o 0" \
 		-x "$top/build/linux/scripts/gdb/linux/perf_persistent.py" \
-		-ex lx-perf-persistent -ex "lx-perf-persistent-save flight $logs/flight.data" \
+		-ex lx-perf-persistent -ex "lx-perf-persistent-save flight $logs/flight.data $top/build/out/tracing.data" \
 		"$kernel/vmlinux" "$core" >"$logs/gdb.log" 2>&1
 	perf script --show-task-events -i "$logs/flight.data" >"$logs/flight.txt" 2>&1
 	perf report --stdio -i "$logs/flight.data" >"$logs/flight.report" 2>&1 &&

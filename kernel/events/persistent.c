@@ -825,28 +825,31 @@ static bool may_lock(unsigned long bytes, unsigned long limit)
 	return bytes <= limit || !perf_is_paranoid() || capable(CAP_IPC_LOCK);
 }
 
-/* -1: beyond what the user namespaces allow */
-static long charge_ucounts(struct perf_buffer *rb, struct ucounts *ucounts)
+/* -1: beyond what the user namespaces allow. uncharge_bytes() undoes that, too. */
+static long charge_bytes(struct ucounts *ucounts, long bytes, struct ucounts **charged)
 {
-	long bytes = rb->mmap_locked << PAGE_SHIFT, total;
+	long total;
 
-	ucounts = get_ucounts(ucounts);
-	if (!ucounts)
+	*charged = get_ucounts(ucounts);
+	if (!*charged)
 		return -1;
 
-	total = inc_rlimit_ucounts(ucounts, UCOUNT_RLIMIT_MEMLOCK, bytes);
-	rb->mmap_ucounts = ucounts;
+	total = inc_rlimit_ucounts(*charged, UCOUNT_RLIMIT_MEMLOCK, bytes);
 	return total == LONG_MAX ? -1 : total;
+}
+
+static void uncharge_bytes(struct ucounts *charged, long bytes)
+{
+	if (!charged)
+		return;
+
+	dec_rlimit_ucounts(charged, UCOUNT_RLIMIT_MEMLOCK, bytes);
+	put_ucounts(charged);
 }
 
 static void uncharge_ucounts(struct perf_buffer *rb)
 {
-	if (!rb->mmap_ucounts)
-		return;
-
-	dec_rlimit_ucounts(rb->mmap_ucounts, UCOUNT_RLIMIT_MEMLOCK,
-			   rb->mmap_locked << PAGE_SHIFT);
-	put_ucounts(rb->mmap_ucounts);
+	uncharge_bytes(rb->mmap_ucounts, rb->mmap_locked << PAGE_SHIFT);
 	rb->mmap_ucounts = NULL;
 }
 
@@ -864,7 +867,7 @@ static int charge_member(struct perf_member *member)
 	if (!rb || !rb->mmap_mm || !rb->mmap_locked || rb->mmap_ucounts)
 		return 0;
 
-	total = charge_ucounts(rb, current_ucounts());
+	total = charge_bytes(current_ucounts(), rb->mmap_locked << PAGE_SHIFT, &rb->mmap_ucounts);
 	if (total >= 0 && may_lock(total, rlimit(RLIMIT_MEMLOCK)))
 		return 0;
 
@@ -1006,7 +1009,13 @@ static void cover_cpus(const struct cpumask *cpus)
 	queue_work(system_unbound_wq, &perf_persist_work);
 }
 
-static void reinstall_event(struct perf_event *event)
+/**
+ * perf_persist_reinstall - put an event back into its context, if its CPU is back
+ * @event:	the event, which is enabled if it wants to be
+ *
+ * Called without a lock.
+ */
+void perf_persist_reinstall(struct perf_event *event)
 {
 	struct perf_event_context *ctx;
 
@@ -1020,7 +1029,7 @@ static void finish_publishing(struct perf_event *event)
 {
 	perf_remove_from_owner(event);
 	/* Its CPU may have gone and come back before. */
-	reinstall_event(event);
+	perf_persist_reinstall(event);
 }
 
 /*
@@ -1156,8 +1165,10 @@ static int join_ns(struct perf_member *member, u64 id)
 		ret = check_output(member);
 	if (!ret)
 		ret = charge_member(member);
-	if (!ret)
+	if (!ret) {
 		settle_charge(member);
+		perf_trigger_follow(ns);
+	}
 	return ret;
 }
 
@@ -1221,12 +1232,12 @@ static long persist_event(struct perf_event *event, u64 __user *uid)
 
 /**
  * perf_persist_take_event - take an event from user space, for a trigger
- * @fd:		of an event that is not enabled until the caller does it
+ * @fd:		descriptor of the event
  *
- * The caller becomes one of its openers, until perf_persist_free_event().
- * Called without a lock.
+ * The caller becomes one of its openers, and it is nothing else, until
+ * perf_persist_free_event(). Called without a lock.
  *
- * Return: the event, or -EBADF, -EOPNOTSUPP, -EBUSY, -EINVAL; see
+ * Return: the event, or -EBADF, -EACCES, -EOPNOTSUPP, -EBUSY, -EINVAL; see
  * perf_trigger_ioctl().
  */
 struct perf_event *perf_persist_take_event(int fd)
@@ -1246,8 +1257,12 @@ struct perf_event *perf_persist_take_event(int fd)
 	ret = security_perf_event_write(event);
 	if (ret)
 		goto out;
+	/*
+	 * Elsewhere a breakpoint is stepped over only with the overflow handlers
+	 * that is_default_overflow_handler() knows.
+	 */
 	ret = -EOPNOTSUPP;
-	if (!member)
+	if (!member || (event->attr.type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
 		goto out;
 	ret = -EINVAL;
 	if (!is_sampling_event(event))
@@ -1256,7 +1271,6 @@ struct perf_event *perf_persist_take_event(int fd)
 	if (ret)
 		goto out;
 
-	perf_event_disable(event);
 	mutex_lock(&perf_persist_lock);
 	mutex_lock(&event->mmap_mutex);
 	if (event->rb) {
@@ -1268,8 +1282,6 @@ struct perf_event *perf_persist_take_event(int fd)
 	}
 	mutex_unlock(&event->mmap_mutex);
 	mutex_unlock(&perf_persist_lock);
-	if (!ret)
-		perf_remove_from_owner(event);
 out:
 	fput(file);
 	return ret ? ERR_PTR(ret) : event;
@@ -1277,7 +1289,7 @@ out:
 
 /**
  * perf_persist_free_event - undo perf_persist_take_event()
- * @event:	the event, which is disabled
+ * @event:	the event
  *
  * Called without a lock.
  */
@@ -1397,8 +1409,6 @@ static long delete_ns(struct perf_persist_ns *ns)
 
 	/* The name first: what follows has to wait for who holds a context. */
 	perf_persist_remove(ns);
-	perf_trigger_free(&triggers);
-	perf_snapshot_free_spares(&spares);
 
 	/*
 	 * Its members are ours alone now: they can't leave a namespace that is
@@ -1406,6 +1416,8 @@ static long delete_ns(struct perf_persist_ns *ns)
 	 */
 	for_each_ns_member(member, ns)
 		perf_event_retire(member->event);
+	perf_trigger_free(&triggers);
+	perf_snapshot_free_spares(&spares);
 
 	for (member = first_member(ns); member; member = next) {
 		next = following_member(member);
@@ -1854,7 +1866,7 @@ static void fill_live_info(struct perf_event_persist *info, struct perf_member *
 	info->lost = atomic64_read(&event->lost_samples);
 	info->number = ns->number;
 	info->keep = ns->keep;
-	info->spares = ns->nr_spares;
+	info->spares = perf_snapshot_nr_spares(ns);
 }
 
 static void fill_info(struct perf_event_persist *info, struct perf_member *member)
@@ -2065,7 +2077,8 @@ static struct perf_persist_ns *get_next_ns(u64 id)
 			node = node->rb_right;
 		}
 	}
-	while (next && !next->published) {
+	/* What a snapshot is of is a member of another namespace, or of none. */
+	while (next && (!next->published || is_snapshot(next))) {
 		node = rb_next(&next->id_node);
 		next = node ? ns_of_id(node) : NULL;
 	}
@@ -2137,12 +2150,12 @@ static int perf_persistent_cpu_online(unsigned int cpu)
 	for_each_published_ns(ns, id) {
 		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
 			event_id = member->event->id;
-			reinstall_event(member->event);
+			perf_persist_reinstall(member->event);
 			put_opener_deferred(member);
 		}
 		for (event_id = 0; (member = open_next_trigger_on(ns, cpu, event_id)); ) {
 			event_id = member->event->id;
-			reinstall_event(member->event);
+			perf_persist_reinstall(member->event);
 			put_opener_deferred(member);
 		}
 	}
@@ -2303,21 +2316,27 @@ static struct perf_event *clone_member(struct perf_cover *cover, int cpu)
 struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
 					    unsigned int nr_pages, int flags)
 {
+	unsigned long pages = nr_pages + 1UL;
+	struct ucounts *ucounts;
 	struct perf_buffer *rb;
 	long total;
 
-	rb = rb_alloc(nr_pages, event->attr.watermark ? event->attr.wakeup_watermark : 0,
-		      event->cpu, flags);
-	if (!rb)
-		return NULL;
-
-	rb->mmap_locked = data_page_nr(rb) + 1;
-	total = charge_ucounts(rb, ns->cred->ucounts);
+	/* Before so much is allocated and zeroed */
+	total = charge_bytes(ns->cred->ucounts, pages << PAGE_SHIFT, &ucounts);
 	if (total < 0 || !may_lock(total, ns->memlock)) {
-		uncharge_ucounts(rb);
-		ring_buffer_put(rb);
+		uncharge_bytes(ucounts, pages << PAGE_SHIFT);
 		return NULL;
 	}
+
+	rb = rb_alloc(nr_pages, event->attr.watermark ? event->attr.wakeup_watermark : 0,
+		      event->cpu, flags);
+	if (!rb) {
+		uncharge_bytes(ucounts, pages << PAGE_SHIFT);
+		return NULL;
+	}
+
+	rb->mmap_locked = pages;
+	rb->mmap_ucounts = ucounts;
 	rb->mmap_user = get_uid(ns->cred->user);
 	atomic_set(&rb->mmap_count, 1);
 	return rb;
@@ -2441,6 +2460,8 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 		}
 		set_state(member, PERF_MEMBER_PUBLISHED);
 	}
+	if (!ret)
+		perf_trigger_follow(ns);
 	mutex_unlock(&perf_persist_lock);
 
 	return ret;
@@ -2545,7 +2566,7 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 			drop_cover(&cover[i]);
 		} else if (cover[i].event) {
 			/* The CPU may have gone and come back before it was a member. */
-			reinstall_event(cover[i].event);
+			perf_persist_reinstall(cover[i].event);
 			follow_model(&cover[i]);
 			perf_persist_put_opener(cover[i].event);
 		}

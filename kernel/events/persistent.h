@@ -23,6 +23,7 @@ int perf_event_set_output(struct perf_event *event, struct perf_event *output_ev
 void perf_event_attach_buffer(struct perf_event *event, struct perf_buffer *rb);
 void perf_event_swap_buffer(struct perf_event *event, struct perf_buffer *rb);
 void perf_event_swap_finish(struct perf_event *event);
+void put_event(struct perf_event *event);
 bool perf_events_move(struct perf_buffer *from, struct perf_buffer *to);
 vm_fault_t perf_mmap_fault(struct vm_fault *vmf);
 void perf_event_reinstall(struct perf_event *event, bool enable);

@@ -203,6 +203,7 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 					    unsigned int nr_pages, int flags);
 void perf_persist_free_buffer(struct perf_buffer *rb);
 void perf_persist_put_opener(struct perf_event *event);
+void perf_persist_reinstall(struct perf_event *event);
 bool perf_is_get_persist(unsigned int cmd);
 bool perf_persist_valid_label(const char *label);
 struct perf_event *perf_persist_take_event(int fd);
@@ -215,6 +216,7 @@ static inline bool is_snapshot(struct perf_persist_ns *ns)
 }
 
 void perf_snapshot_settle(struct perf_persist_ns *ns);
+unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns);
 void perf_snapshot_resume(struct perf_persist_ns *ns);
 bool perf_is_snapshot_ioctl(unsigned int cmd);
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
@@ -234,7 +236,7 @@ struct file *perf_snapshot_file(struct perf_member *member, int f_flags);
 bool perf_is_trigger_ioctl(unsigned int cmd);
 long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
 int perf_trigger_members_changed(struct perf_persist_ns *ns);
-void perf_trigger_swapped(struct perf_persist_ns *ns);
+void perf_trigger_follow(struct perf_persist_ns *ns);
 void perf_trigger_unlink(struct perf_persist_ns *ns, struct list_head *triggers);
 void perf_trigger_free(struct list_head *triggers);
 struct perf_member *perf_trigger_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id);

@@ -9,7 +9,7 @@
  * a buffer goes on to see that one.
  *
  *   prepared	All memory that a snapshot takes is allocated: its members, each
- *		with an opener of the event that it is going to be of, and empty
+ *		with a reference on the event that it is going to be of, and empty
  *		buffers. The namespace can have some of these in stock, its spares.
  *   swapped	Under perf_persist_lock, each event is pointed to the empty buffer.
  *		Nothing can fail from here on.
@@ -17,6 +17,7 @@
  *		snapshot can be opened, and the events can be woken up again.
  */
 #include <linux/anon_inodes.h>
+#include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/cred.h>
 #include <linux/file.h>
@@ -27,6 +28,7 @@
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
 #include <linux/security.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -42,7 +44,7 @@
  * @live:	the member that it is of; valid as long as members_seq of the
  *		namespace is that of the snapshot
  * @output:	the one that has the buffer which this one wrote to, or NULL
- * @next_writer: the next one with the same @output, in the order of event ids; of
+ * @next_writer: another one with the same @output, from that on, in any order; of
  *		those that are prepared, any other
  * @own:	it is its own @output
  * @nr_pages:	of the buffer that @live is going to have
@@ -78,19 +80,24 @@ struct perf_snapshot_member {
  * @ns:		the namespace
  *
  * Called with perf_persist_lock held, which is dropped and taken again when
- * there is something to wait for; what the caller knows may be wrong then. That
- * takes a grace period at most, or some when others are waiting for the same.
+ * there is something to wait for; what the caller knows may be wrong then, and
+ * @ns is gone if it has no reference on it. That takes a grace period, one more
+ * for each event that is no member but writes to a buffer of one, and the same
+ * again when others are waiting to do it.
  */
 void perf_snapshot_settle(struct perf_persist_ns *ns)
 {
 	assert_registry();
-	while (ns->swapping) {
-		get_persist_ns(ns);
+	if (!ns->swapping)
+		return;
+
+	get_persist_ns(ns);
+	do {
 		mutex_unlock(&perf_persist_lock);
 		wait_event(ns->waitq, !READ_ONCE(ns->swapping));
 		mutex_lock(&perf_persist_lock);
-		perf_persist_put(ns); /* not a snapshot, which would need the lock dropped */
-	}
+	} while (ns->swapping);
+	perf_persist_put(ns); /* not a snapshot, which would need the lock dropped */
 }
 
 /*
@@ -123,7 +130,7 @@ void perf_snapshot_free_members(struct perf_persist_ns *snap)
 	free_buffers(snap);
 	while ((member = first_member(snap))) {
 		rb_erase(&member->node, &snap->members);
-		perf_persist_put_opener(member->event);
+		put_event(member->event);
 		kfree(to_snapshot_member(member));
 	}
 }
@@ -197,7 +204,7 @@ static struct perf_snapshot_member *find_snapshot_member(struct perf_persist_ns 
 static int fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
 			 struct perf_snapshot_member **free)
 {
-	struct perf_snapshot_member *sm, *last;
+	struct perf_snapshot_member *sm;
 	struct perf_member *member;
 
 	assert_registry();
@@ -209,12 +216,13 @@ static int fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *n
 		sm->live = member;
 		sm->m.event = member->event;
 		sm->m.ns = snap;
-		refcount_inc(&member->openers); /* at least one: it is held */
+		/* Not an opener: it is not kept running, once it was claimed. */
+		atomic_long_inc(&member->event->refcount);
 		rb_add(&sm->m.node, &snap->members, perf_member_less);
 	}
 	snap->members_seq = ns->members_seq;
 
-	/* Those that have a buffer and those that write to it, in the same order */
+	/* Those that have a buffer, and those that write to it */
 	for_each_snapshot_member(sm, member, snap) {
 		/* As it is held, it stays. */
 		struct perf_buffer *rb = READ_ONCE(member->event->rb);
@@ -229,9 +237,8 @@ static int fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *n
 		sm->own = sm->output == sm;
 		sm->nr_pages = sm->own ? data_page_nr(rb) : 0;
 		if (!sm->own) {
-			for (last = sm->output; last->next_writer; )
-				last = last->next_writer;
-			last->next_writer = sm;
+			sm->next_writer = sm->output->next_writer;
+			sm->output->next_writer = sm;
 		}
 	}
 	return 0;
@@ -272,7 +279,7 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 	ret = -ENODEV;
 	if (!ns->unlinked) {
 		nr = count_members(ns);
-		ret = perf_persist_reserve_members(nr);
+		ret = sizes->nr > nr ? -EINVAL : perf_persist_reserve_members(nr);
 	}
 	mutex_unlock(&perf_persist_lock);
 	if (ret) {
@@ -450,8 +457,15 @@ static void spare_worker(struct work_struct *work)
 	perf_persist_put(ns); /* Matches get_persist_ns() in queue_spares() */
 }
 
+/* It is the owner who pays, but not for whatever others come up with. */
+static bool may_spend_more(struct perf_persist_ns *ns)
+{
+	return uid_eq(current_euid(), ns->cred->euid) || capable(CAP_IPC_LOCK);
+}
+
 static long set_spares(struct perf_persist_ns *ns, unsigned long nr)
 {
+	bool may_spend = may_spend_more(ns);
 	unsigned int old;
 	long ret = -ENODEV;
 
@@ -461,6 +475,8 @@ static long set_spares(struct perf_persist_ns *ns, unsigned long nr)
 	mutex_lock(&perf_persist_lock);
 	if (!ns->unlinked)
 		ret = perf_persist_may_write(ns);
+	if (!ret && nr > ns->want_spares && !may_spend)
+		ret = -EPERM;
 	if (!ret) {
 		old = ns->want_spares;
 		ns->want_spares = nr;
@@ -532,7 +548,7 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	if (sm->own) {
 		rb->seq = old->seq + 1;
 		rb->user_page->buffer_seq = rb->seq;
-		if (rb->nr_pages)
+		if (rb->nr_pages && old->nr_pages)
 			rb->paused = READ_ONCE(old->paused);
 	} else {
 		/* It is mapped through more than one member. */
@@ -572,6 +588,17 @@ static void swap_members(struct perf_persist_ns *snap)
 		perf_event_swap_buffer(event, rb);
 		mutex_unlock(&event->mmap_mutex);
 	}
+
+	/*
+	 * Who stopped or paused the old ones a moment ago either sees the new ones,
+	 * or is seen here. Pairs with those in stop_buffers() and _perf_ioctl().
+	 */
+	smp_mb();
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->own && member->rb->nr_pages && READ_ONCE(member->rb->paused))
+			rb_toggle_paused(sm->live->rb, true);
+	}
+	perf_trigger_follow(snap->source);
 
 	snap->created_ns = ktime_get_boottime_ns();
 	for_each_snapshot_member(sm, member, snap) {
@@ -707,6 +734,7 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
  * @keep:	so many snapshots are kept from now on; 0: as before
  * @clear:	nobody wants what was recorded
  * @user:	the LSM has to agree
+ * @may_spend:	more memory than so far
  * @trigger:	number of the trigger that asks, or 0
  * @swapped_at:	out: when the last buffer was replaced, ns of CLOCK_BOOTTIME
  * @ns_id:	out: id of the snapshot
@@ -717,6 +745,7 @@ struct perf_snapshot_request {
 	unsigned int			keep;
 	bool				clear;
 	bool				user;
+	bool				may_spend;
 	unsigned int			trigger;
 	u64				swapped_at;
 	u64				ns_id;
@@ -737,6 +766,8 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 		ret = ns->unlinked ? -ENODEV : 0;
 		if (!ret && req->user)
 			ret = perf_persist_may_write(ns);
+		if (!ret && !req->may_spend && (req->keep > ns->keep || req->sizes.nr))
+			ret = -EPERM;
 		if (ret)
 			break;
 
@@ -793,7 +824,6 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 
 	mutex_lock(&perf_persist_lock);
 	finish_members(snap);
-	perf_trigger_swapped(ns);
 	if (req->keep)
 		ns->keep = req->keep;
 	if (req->sizes.nr)
@@ -844,6 +874,23 @@ long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsign
 }
 
 /**
+ * perf_snapshot_nr_spares - how many snapshots can be taken without allocating
+ * @ns:		the namespace, with the lock held
+ *
+ * Return: the number of spares that fit what the namespace is now.
+ */
+unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns)
+{
+	struct perf_persist_ns *snap;
+	unsigned int nr = 0;
+
+	assert_registry();
+	list_for_each_entry(snap, &ns->spares, entry)
+		nr += snap->members_seq == ns->members_seq;
+	return nr;
+}
+
+/**
  * perf_snapshot_resume - let the buffers of a namespace that was stopped go on
  * @ns:		the namespace, with the lock held
  */
@@ -852,6 +899,9 @@ void perf_snapshot_resume(struct perf_persist_ns *ns)
 	struct perf_member *member;
 
 	assert_registry();
+	if (!READ_ONCE(ns->stopped))
+		return;
+
 	WRITE_ONCE(ns->stopped, false);
 	for_each_ns_member(member, ns) {
 		if (member->rb)
@@ -881,8 +931,7 @@ static int get_sizes(struct perf_snapshot_sizes *sizes, const struct perf_event_
 {
 	unsigned int i;
 
-	/* More than that cannot be members. */
-	if (!arg->nr_sizes || arg->nr_sizes > SZ_1M)
+	if (!arg->nr_sizes || arg->nr_sizes > SZ_64K)
 		return -EINVAL;
 
 	sizes->sizes = vmemdup_array_user(u64_to_user_ptr(arg->sizes), arg->nr_sizes,
@@ -894,7 +943,8 @@ static int get_sizes(struct perf_snapshot_sizes *sizes, const struct perf_event_
 	for (i = 0; i < sizes->nr; i++) {
 		u64 size = sizes->sizes[i].size;
 
-		if (!is_power_of_2(size) || size < PAGE_SIZE || size >> PAGE_SHIFT > INT_MAX) {
+		if (!is_power_of_2(size) || size < PAGE_SIZE || size > LONG_MAX ||
+		    size >> PAGE_SHIFT > INT_MAX) {
 			kvfree(sizes->sizes);
 			return -EINVAL;
 		}
@@ -927,6 +977,7 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 		return -EFAULT;
 
 	req.keep = arg.keep;
+	req.may_spend = may_spend_more(ns);
 	if (resize) {
 		ret = get_sizes(&req.sizes, &arg);
 		if (ret)
@@ -955,6 +1006,8 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *		not a member with a buffer of its own; SPARES: too many
  *  -E2BIG	the structure has fields that are not known here, and not 0
  *  -EOPNOTSUPP	it is a snapshot, or has forward buffers
+ *  -EPERM	RESIZE, or more snapshots or spares than before, for somebody else's
+ *		namespace and without CAP_IPC_LOCK
  *  -ENOMEM	out of memory, or its owner may not lock so much; see RLIMIT_MEMLOCK
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
@@ -1011,12 +1064,15 @@ void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member
  */
 struct perf_member *perf_snapshot_next_writer(struct perf_member *member, u64 event_id)
 {
-	struct perf_snapshot_member *sm = to_snapshot_member(member)->output;
+	struct perf_snapshot_member *sm, *next = NULL;
 
 	assert_registry();
-	while (sm && sm->m.event->id <= event_id)
-		sm = sm->next_writer;
-	return sm ? &sm->m : NULL;
+	for (sm = to_snapshot_member(member)->output; sm; sm = sm->next_writer) {
+		if (sm->m.event->id > event_id &&
+		    (!next || sm->m.event->id < next->m.event->id))
+			next = sm;
+	}
+	return next ? &next->m : NULL;
 }
 
 static void snapshot_vm_open(struct vm_area_struct *vma)

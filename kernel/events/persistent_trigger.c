@@ -8,7 +8,7 @@
  *
  *   in the event's own context, which can be an NMI: the decision, in a few
  *	loads and one compare-and-exchange; and buffers are stopped, if that is
- *	what it is for
+ *	what it is for, with one store for each member
  *   in an irq_work: a timer is started, if it is to happen later
  *   in a worker: the snapshot is taken, and who waits is told
  *
@@ -22,9 +22,11 @@
 #include <linux/overflow.h>
 #include <linux/perf_event.h>
 #include <linux/perf_persistent.h>
+#include <linux/rcupdate.h>
 #include <linux/rculist.h>
 #include <linux/security.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -47,7 +49,8 @@
  * @fired:	how often they overflowed
  * @pending:	it has fired and is not done yet: who sets it owns what follows
  * @not_before:	until then it only counts, ns of CLOCK_BOOTTIME
- * @started:	how often it did more than that
+ * @started:	how often it did more than that, and did not fail
+ * @stopped:	there was something to stop
  * @fired_at:	when it became @pending
  * @frozen_at:	when the last buffer was stopped or replaced
  * @irq_work:	leaves the context of the event
@@ -68,6 +71,7 @@ struct perf_trigger {
 	atomic_t			pending;
 	u64				not_before;
 	u64				started;
+	bool				stopped;
 	u64				fired_at;
 	u64				frozen_at;
 	struct irq_work			irq_work;
@@ -109,25 +113,30 @@ static LIST_HEAD(perf_fatal_triggers);
  * Firing, in any context
  */
 
-/* Nobody writes a record that has not begun, whichever buffer it is for. */
-static void stop_buffers(struct perf_persist_ns *ns)
+/*
+ * Nobody writes a record that has not begun, whichever buffer it is for. False if
+ * it is not known which there are, see perf_trigger_members_changed().
+ */
+static bool stop_buffers(struct perf_persist_ns *ns)
 {
 	struct perf_stop_list *list;
 	struct perf_buffer *rb;
 	unsigned int i;
 
-	/* Pairs with smp_mb() in perf_trigger_swapped(). */
+	guard(rcu)();
+	list = rcu_dereference(ns->stop_list);
+	if (!list)
+		return false;
+
+	/* Pairs with the one in swap_members(), and the lock of who follows. */
 	WRITE_ONCE(ns->stopped, true);
 	smp_mb();
-
-	rcu_read_lock();
-	list = rcu_dereference(ns->stop_list);
-	for (i = 0; list && i < list->nr; i++) {
+	for (i = 0; i < list->nr; i++) {
 		rb = rcu_dereference(list->events[i]->rb);
 		if (rb)
 			rb_toggle_paused(rb, true);
 	}
-	rcu_read_unlock();
+	return true;
 }
 
 static bool may_start(struct perf_trigger *trigger, u64 now)
@@ -160,7 +169,7 @@ static bool start_trigger(struct perf_trigger *trigger)
 
 static void stop_now(struct perf_trigger *trigger)
 {
-	stop_buffers(trigger->ns);
+	trigger->stopped = stop_buffers(trigger->ns);
 	trigger->frozen_at = ktime_get_boot_fast_ns();
 }
 
@@ -176,7 +185,7 @@ static void fire_trigger(struct perf_trigger *trigger)
 static void trigger_overflow(struct perf_event *event, struct perf_sample_data *data,
 			     struct pt_regs *regs)
 {
-	fire_trigger(event->overflow_handler_context);
+	fire_trigger(READ_ONCE(event->overflow_handler_context));
 }
 
 /**
@@ -187,10 +196,18 @@ static void trigger_overflow(struct perf_event *event, struct perf_sample_data *
  */
 void perf_persistent_fatal(bool panic)
 {
+	static atomic_t fatal_cpu = ATOMIC_INIT(-1);
 	u32 when = panic ? PERF_TRIGGER_WHEN_PANIC : PERF_TRIGGER_WHEN_OOPS;
+	int none = -1, cpu = raw_smp_processor_id();
 	struct perf_trigger *trigger;
 
-	guard(rcu)();
+	if (list_empty(&perf_fatal_triggers) || !rcu_is_watching())
+		return;
+	/* What is read here may be what is broken: not again, for the message's sake. */
+	if (!atomic_try_cmpxchg(&fatal_cpu, &none, cpu) && (!panic || none == cpu))
+		return;
+
+	rcu_read_lock();
 	list_for_each_entry_rcu(trigger, &perf_fatal_triggers, fatal) {
 		if (trigger->arg.when != when)
 			continue;
@@ -199,6 +216,8 @@ void perf_persistent_fatal(bool panic)
 		else if (start_trigger(trigger))
 			stop_now(trigger);
 	}
+	rcu_read_unlock();
+	atomic_cmpxchg(&fatal_cpu, cpu, -1);
 }
 
 /*
@@ -237,9 +256,12 @@ static void trigger_worker(struct work_struct *work)
 
 	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT)
 		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_at);
+	else if (!trigger->stopped)
+		ret = -ENOMEM;
 
 	mutex_lock(&perf_persist_lock);
 	if (ret) {
+		WRITE_ONCE(trigger->started, trigger->started - 1);
 		arg->failed++;
 		arg->error = -ret;
 	} else {
@@ -293,7 +315,7 @@ int perf_trigger_members_changed(struct perf_persist_ns *ns)
 	if (may_stop(ns)) {
 		for_each_ns_member(member, ns)
 			nr++;
-		list = kzalloc(struct_size(list, events, nr), GFP_KERNEL);
+		list = kvzalloc(struct_size(list, events, nr), GFP_KERNEL);
 		if (!list)
 			ret = -ENOMEM;
 	}
@@ -306,7 +328,7 @@ int perf_trigger_members_changed(struct perf_persist_ns *ns)
 
 	old = rcu_replace_pointer(ns->stop_list, list, lockdep_is_held(&perf_persist_lock));
 	if (old)
-		kfree_rcu(old, rcu);
+		kvfree_rcu(old, rcu);
 	if (ret)
 		pr_notice_ratelimited("perf: persistent/%s/ cannot be stopped by its triggers: %pe\n",
 				      ns->name, ERR_PTR(ret));
@@ -314,17 +336,17 @@ int perf_trigger_members_changed(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_trigger_swapped - members have other buffers
+ * perf_trigger_follow - members came, or have other buffers
  * @ns:		the namespace, with the lock held
  *
- * What was stopped in between is stopped in these, too.
+ * When the namespace is stopped, these are, too.
  */
-void perf_trigger_swapped(struct perf_persist_ns *ns)
+void perf_trigger_follow(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
 
 	assert_registry();
-	/* Pairs with smp_mb() in stop_buffers(): one of us sees what the other did. */
+	/* Pairs with the one in stop_buffers(): one of us sees what the other did. */
 	smp_mb();
 	if (!READ_ONCE(ns->stopped))
 		return;
@@ -378,35 +400,33 @@ static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
 	return trigger;
 }
 
-/* What is done with it from now on is not told to the trigger. */
-static void release_event(struct perf_trigger_event *te)
+/* No event fires @trigger any more, after a grace period; some may be doing so. */
+static void disarm_trigger(struct perf_trigger *trigger)
 {
-	struct perf_event *event = te->event;
+	struct perf_trigger_event *te;
 
-	WRITE_ONCE(event->overflow_handler, te->handler);
-	WRITE_ONCE(event->overflow_handler_context, te->context);
-	perf_persist_free_event(event);
+	list_for_each_entry(te, &trigger->events, entry) {
+		/* Whoever has it open may enable it again. */
+		WRITE_ONCE(te->event->overflow_handler, te->handler);
+		perf_event_disable(te->event);
+	}
 }
 
-/* @trigger is on no list any more. */
+/* @trigger is on no list any more, and nothing fires it. */
 static void free_trigger(struct perf_trigger *trigger)
 {
 	struct perf_trigger_event *te, *next;
 	unsigned int nr = 0;
 
-	list_for_each_entry(te, &trigger->events, entry) {
-		perf_event_disable(te->event);
-		nr++;
-	}
-	/* Who is in the middle of firing it */
-	synchronize_rcu();
 	irq_work_sync(&trigger->irq_work);
 	hrtimer_cancel(&trigger->timer);
 	cancel_work_sync(&trigger->work);
 
 	list_for_each_entry_safe(te, next, &trigger->events, entry) {
-		release_event(te);
+		WRITE_ONCE(te->event->overflow_handler_context, te->context);
+		perf_persist_free_event(te->event);
 		kfree(te);
+		nr++;
 	}
 	mutex_lock(&perf_persist_lock);
 	perf_persist_unreserve_members(nr);
@@ -449,6 +469,13 @@ void perf_trigger_free(struct list_head *triggers)
 {
 	struct perf_trigger *trigger, *next;
 
+	if (list_empty(triggers))
+		return;
+
+	list_for_each_entry(trigger, triggers, entry)
+		disarm_trigger(trigger);
+	/* Who is in the middle of firing one */
+	synchronize_rcu();
 	list_for_each_entry_safe(trigger, next, triggers, entry) {
 		list_del(&trigger->entry);
 		free_trigger(trigger);
@@ -488,8 +515,9 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		new->arg.number = ++ns->last_trigger;
 		list_add_tail(&new->entry, &ns->triggers);
 		ns->nr_triggers++;
-		ret = new->arg.action == PERF_TRIGGER_DO_STOP ?
-			perf_trigger_members_changed(ns) : 0;
+		ret = 0;
+		if (new->arg.action == PERF_TRIGGER_DO_STOP && !rcu_access_pointer(ns->stop_list))
+			ret = perf_trigger_members_changed(ns);
 		if (ret) {
 			list_del_init(&new->entry);
 			ns->nr_triggers--;
@@ -507,9 +535,9 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		te->context = event->overflow_handler_context;
 		list_add_tail(&te->entry, &trigger->events);
 		trigger->arg.nr_events++;
-		/* It is disabled until this has been seen. */
 		WRITE_ONCE(event->overflow_handler_context, trigger);
-		WRITE_ONCE(event->overflow_handler, trigger_overflow);
+		/* Whose address its argument depends on */
+		smp_store_release(&event->overflow_handler, trigger_overflow);
 	}
 	*number = trigger->arg.number;
 	perf_persist_changed(ns);
@@ -600,7 +628,10 @@ static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __
 		goto err_event;
 
 	if (event) {
+		perf_remove_from_owner(event);
 		perf_event_enable(event);
+		/* Its CPU may have gone and come back before. */
+		perf_persist_reinstall(event);
 		perf_persist_put_opener(event);
 	}
 	/* What is there is told by GET_TRIGGER, too. */
@@ -701,8 +732,9 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  *		does not sample, or has a buffer
  *  -E2BIG	the structure has fields that are not known here, and not 0
  *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
- *		an AUX area or sigtrap
- *  -EBADF	not the file of an event, or one that is for reading only
+ *		an AUX area or sigtrap, or a breakpoint on anything but x86
+ *  -EBADF	not the file of an event
+ *  -EACCES	the file of the event is for reading only
  *  -EBUSY	the event is a member of a namespace, or of a trigger
  *  -ENOENT	no such trigger; GET_TRIGGER: no more of them
  *  -ENOMEM	out of memory

@@ -14,6 +14,8 @@ import gdb
 PAGE_SIZE = 4096
 RECORD_MMAP = 1
 MISC_KERNEL = 1
+TYPE_TRACEPOINT = 2
+FEATURE_TRACING_DATA = 1
 FEATURE_EVENT_DESC = 12
 SAMPLE_ID_ALL_BITS = (1 << 1, 1 << 2, 1 << 6, 1 << 7, 1 << 9, 1 << 16)
 SAMPLE_IDENTIFIER = 1 << 16
@@ -128,7 +130,19 @@ def event_desc(events):
     return out
 
 
-def perf_data(events, data):
+def tracing_data(path):
+    """What a perf.data file says about the fields of tracepoints."""
+    with open(path, "rb") as file:
+        content = file.read()
+    at, size, features = struct.unpack_from("<QQ16xQ", content, 40)
+    if content[:8] != b"PERFILE2" or not features & 1 << FEATURE_TRACING_DATA:
+        raise gdb.GdbError("There are no tracepoints in {}.".format(path))
+    # The first of all features, bit 0 being none
+    at, size = struct.unpack_from("<QQ", content, at + size)
+    return content[at:at + size]
+
+
+def perf_data(events, data, tracing):
     """A file that perf reads."""
     header_size, attr_size = 104, len(events[0].attr) + 16
     ids = attrs = b""
@@ -138,12 +152,18 @@ def perf_data(events, data):
         attrs += event.attr + section
     attrs_at = header_size + len(ids)
     data_at = attrs_at + len(attrs)
-    desc = event_desc(events)
-    desc_at = data_at + len(data) + 16
+    features = {FEATURE_EVENT_DESC: event_desc(events)}
+    if tracing:
+        features[FEATURE_TRACING_DATA] = tracing
+    at = data_at + len(data) + 16 * len(features)
+    table = contents = b""
+    for bit in sorted(features):
+        table += struct.pack("<QQ", at + len(contents), len(features[bit]))
+        contents += features[bit]
     header = b"PERFILE2" + struct.pack("<QQQQQQQQ4Q", header_size, attr_size,
                                        attrs_at, len(attrs), data_at, len(data), 0, 0,
-                                       1 << FEATURE_EVENT_DESC, 0, 0, 0)
-    return header + ids + attrs + data + struct.pack("<QQ", desc_at, len(desc)) + desc
+                                       sum(1 << bit for bit in features), 0, 0, 0)
+    return header + ids + attrs + data + table + contents
 
 
 class LxPerfPersistentList(gdb.Command):
@@ -161,17 +181,26 @@ class LxPerfPersistentList(gdb.Command):
 class LxPerfPersistentSave(gdb.Command):
     """Write what a namespace of persistent perf events holds to a file for perf.
 
-lx-perf-persistent-save NAME FILE"""
+lx-perf-persistent-save NAME FILE [PERF.DATA]
+
+When there are tracepoints among its events, what their fields are is taken from
+PERF.DATA, which is any recording of tracepoints on the same kernel."""
 
     def __init__(self):
         super().__init__("lx-perf-persistent-save", gdb.COMMAND_DATA)
 
     def invoke(self, arg, from_tty):
         argv = gdb.string_to_argv(arg)
-        if len(argv) != 2:
-            raise gdb.GdbError("usage: lx-perf-persistent-save NAME FILE")
+        if len(argv) not in (2, 3):
+            raise gdb.GdbError("usage: lx-perf-persistent-save NAME FILE [PERF.DATA]")
         ns = find_namespace(argv[0])
         events = events_of(ns)
+        tracing = tracing_data(argv[2]) if len(argv) == 3 else b""
+        if not tracing and any(struct.unpack_from("<I", event.attr)[0] == TYPE_TRACEPOINT
+                               for event in events):
+            raise gdb.GdbError("'{}' has tracepoints: record any of them on the same kernel,\n"
+                               "'perf record -e TRACEPOINT -a true', and name that file, too."
+                               .format(argv[0]))
         out, buffers = [kernel_map(events[0])], set()
         for member in rb_entries(ns["members"], "struct perf_member", "node"):
             rb = member["rb"]
@@ -182,7 +211,7 @@ lx-perf-persistent-save NAME FILE"""
             buffers.add(int(rb))
             out += records(rb.dereference())
         with open(argv[1], "wb") as file:
-            file.write(perf_data(events, b"".join(out)))
+            file.write(perf_data(events, b"".join(out), tracing))
         gdb.write("{}: {} records of {} buffers\n".format(argv[1], len(out) - 1, len(buffers)))
 
 

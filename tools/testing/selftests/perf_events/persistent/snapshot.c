@@ -619,6 +619,144 @@ TEST_F(snapshot, rights)
 	write_file(PARANOID, old);
 }
 
+/* All that wrote to a buffer count, whichever was there first. */
+TEST_F(snapshot, rights_of_writers)
+{
+	struct perf_event_attr raw, user = fault_attr(1);
+	__u64 id = 0, snap = 0, plain = 0;
+	char name[NS_ROOM + 8], old[16];
+	struct member first, m;
+	pid_t child;
+
+	if (geteuid() || read_file(PARANOID, old, sizeof(old)) < 0)
+		SKIP(return, "needs root");
+	if (!syscall_attr(&raw))
+		SKIP(return, "no tracepoints");
+	ASSERT_EQ(0, member_open(&first, &raw, self->cpu, 0));
+	ASSERT_EQ(0, member_open(&m, &user, self->cpu, PAGES));
+	ASSERT_EQ(0, event_ioctl(first.fd, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	ASSERT_EQ(0, persist_join(first.fd, id));
+	snprintf(name, sizeof(name), "%s-w", self->ns);
+	ASSERT_EQ(0, set_name_str(m.fd, name));
+	ASSERT_EQ(0, take_one(id, &snap));
+
+	ASSERT_EQ(0, take_one(self->id, &plain));
+
+	/* 0: all of a CPU, but not the fields of tracepoints */
+	ASSERT_EQ(0, set_paranoid(0));
+	child = fork_child();
+	if (!child) {
+		if (become(NOBODY, 0))
+			_exit(1);
+		if (member_reopen(plain, 0, self->cpu, 0) < 0)
+			_exit(2);
+		if (member_reopen(id, event_id(m.fd), -1, 0) >= 0)
+			_exit(3);
+		if (member_reopen(snap, event_id(m.fd), -1, 0) >= 0)
+			_exit(4);
+		_exit(0);
+	}
+	EXPECT_EQ(0, child_status(child));
+	ASSERT_EQ(0, persist_claim(first.fd));
+	write_file(PARANOID, old);
+}
+
+/* It is not the snapshot that keeps an event going. */
+TEST_F(snapshot, claimed)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	struct perf_event_snapshot s = {};
+	struct perf_event_persist p;
+	int fd;
+
+	fd = event_open(&attr, -1, self->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, self->m.fd));
+	ASSERT_EQ(0, persist_join(fd, self->id));
+	ASSERT_EQ(0, take(self->fd, &s));
+	ASSERT_EQ(0, persist_claim(fd));
+	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(2, ns_count(s.ns_id));
+	EXPECT_EQ(1, ns_count(self->id));
+	close(fd);
+	/* Nothing is written any more, though the redirection was never undone. */
+	touch_pages(4);
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	touch_pages(8);
+	{
+		__u64 head = p.head;
+
+		ASSERT_EQ(0, get_persist(self->m.fd, &p));
+		EXPECT_EQ(head, p.head);
+	}
+	EXPECT_EQ(2, ns_count(s.ns_id));
+}
+
+/* A CPU goes and comes back; the snapshot has nothing to do with it. */
+TEST_F(snapshot, hotplug)
+{
+	struct perf_event_attr attr = say_attr();
+	__u64 id, snap;
+	char path[64], name[NS_ROOM + 8];
+	struct member m;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->cpu2);
+	snprintf(name, sizeof(name), "%s-h", self->ns);
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu2, PAGES, name, &id));
+	ASSERT_EQ(0, pin(self->cpu2));
+	say("before");
+	ASSERT_EQ(0, pin(self->cpu));
+	ASSERT_EQ(0, take_one(id, &snap));
+	if (write_file(path, "0"))
+		SKIP(return, "cannot take a CPU offline");
+	EXPECT_EQ(1, heard_in(snap, 0, self->cpu2, "before"));
+	ASSERT_EQ(0, take_one(id, &snap));
+	ASSERT_EQ(0, write_file(path, "1"));
+	ASSERT_EQ(0, pin(self->cpu2));
+	say("again");
+	EXPECT_EQ(1, heard_in(id, 0, self->cpu2, "again"));
+	EXPECT_EQ(0, heard_in(snap, 0, self->cpu2, "before"));
+}
+
+/* Who may change it does not spend its owner's memory as he likes. */
+TEST_F(snapshot, others)
+{
+	struct perf_event_snapshot s = {};
+	pid_t child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	child = fork_child();
+	if (!child) {
+		int fd;
+
+		if (become(NOBODY, cap_bit(CAP_PERFMON)))
+			_exit(1);
+		fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+		if (fd < 0)
+			_exit(2);
+		if (take(fd, &s))
+			_exit(3);
+		s.keep = PERF_PERSIST_KEEP_DEFAULT + 1;
+		if (take(fd, &s) != -EPERM)
+			_exit(4);
+		s.keep = PERF_PERSIST_KEEP_DEFAULT - 1;
+		if (take(fd, &s))
+			_exit(5);
+		if (event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1) != -EPERM)
+			_exit(6);
+		if (resize(fd, &s, event_id(self->m.fd), 2 * PAGES * page_size()) != -EPERM)
+			_exit(7);
+		if (event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0))
+			_exit(8);
+		_exit(0);
+	}
+	EXPECT_EQ(0, child_status(child));
+}
+
 /*
  * Writers on all CPUs number their records, as many between two snapshots as fit
  * into a buffer, while snapshots are taken: each number is there exactly once.
@@ -728,7 +866,7 @@ TEST_F(snapshot, numbers)
 {
 	const char *env = getenv("SNAPSHOTS");
 	int snapshots = env ? atoi(env) : SNAPSHOTS;
-	int cpus[MAX_CPUS], nr_cpus = 0, i, n, bad = 0;
+	int cpus[MAX_CPUS], nr_cpus = 0, i, n, bad = 0, split = 0;
 	struct perf_event_snapshot s = {};
 	struct perf_event_attr attr;
 	__u64 next[MAX_CPUS], id = 0;
@@ -778,6 +916,8 @@ TEST_F(snapshot, numbers)
 		__atomic_add_fetch(&shared->allowed, PER_ROUND, __ATOMIC_RELEASE);
 		ASSERT_EQ(0, take(fd, &s));
 		bad = check_snapshot(s.ns_id, nr_cpus, cpus, next);
+		for (i = 0; i < nr_cpus; i++)
+			split += (next[i] - 1) % PER_ROUND != 0;
 		EXPECT_EQ(0, bad) {
 			TH_LOG("snapshot %d", s.number);
 		}
@@ -797,15 +937,17 @@ TEST_F(snapshot, numbers)
 	EXPECT_EQ(0, check_snapshot(s.ns_id, nr_cpus, cpus, next));
 	for (i = 0; i < nr_cpus; i++)
 		EXPECT_EQ(shared->done[i] + 1, next[i]);
-	ksft_print_msg("%d snapshots, %d CPUs, %llu records each\n", n, nr_cpus,
-		       (unsigned long long)shared->allowed);
+	/* On one CPU who takes it has the CPU. */
+	EXPECT_TRUE(split > 0 || nr_cpus == 1);
+	ksft_print_msg("%d snapshots, %d CPUs, %llu records each; %d times in the middle of them\n",
+		       n, nr_cpus, (unsigned long long)shared->allowed, split);
 }
 
 /* All at once: taken, opened, mapped, trimmed and deleted by many. */
 TEST_F(snapshot, race)
 {
 	pid_t pids[6];
-	int i, n;
+	int i, n, mapped;
 
 	member_close(&self->m);
 	for (i = 0; i < 6; i++) {
@@ -813,6 +955,7 @@ TEST_F(snapshot, race)
 		if (pids[i])
 			continue;
 		srand(i);
+		mapped = 0;
 		for (n = 0; n < 150; n++) {
 			struct perf_event_snapshot s = { .keep = 1 + rand() % 4 };
 			struct perf_event_persist p = {};
@@ -847,6 +990,7 @@ TEST_F(snapshot, race)
 					break;
 				map = ring_map(fd, PAGES, PROT_READ);
 				if (map != MAP_FAILED) {
+					mapped++;
 					heard(fd, map, "busy");
 					if (rand() % 2)
 						munmap(map, ring_len(PAGES));
@@ -855,7 +999,7 @@ TEST_F(snapshot, race)
 				break;
 			}
 		}
-		_exit(0);
+		_exit(i > 2 && !mapped ? 4 : 0);
 	}
 	for (i = 0; i < 6; i++)
 		EXPECT_EQ(0, child_status(pids[i]));

@@ -218,6 +218,13 @@ TEST_F(trigger, cpus)
 	EXPECT_EQ(5, t.fired);
 
 	/* All of them have the cool-down to wait for. */
+	call_getppid(1);
+	ASSERT_EQ(0, pin(self->cpu));
+	call_getppid(1);
+	ASSERT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT,
+				     &(struct perf_event_snapshot){ .size = 40 })));
+	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	EXPECT_EQ(7, t.fired);
 	EXPECT_EQ(1, t.acted);
 }
 
@@ -534,6 +541,20 @@ TEST_F(trigger, bad_input)
 	big.more[0] = 1;
 	EXPECT_EQ(-E2BIG, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
 
+	/* An event that is enabled stays so. */
+	attr.disabled = 0;
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	EXPECT_REFUSED(-ENOENT, .number = 7, .fd = other);
+	call_getppid(1);
+	{
+		__u64 count[2];
+
+		ASSERT_EQ(sizeof(count[0]), read(other, &count[0], sizeof(count[0])));
+		call_getppid(1);
+		ASSERT_EQ(sizeof(count[1]), read(other, &count[1], sizeof(count[1])));
+		EXPECT_LT(count[0], count[1]);
+	}
+
 	/* All of that left the event as it was, and made no trigger. */
 	EXPECT_EQ(-ENOENT, get_trigger(self->fd, 1, &t));
 	big.more[0] = 0;
@@ -603,8 +624,12 @@ TEST_F(trigger, race)
 			struct perf_event_trigger t = {
 				.action = n % 2, .after_ns = rand() % 3 * 1000000,
 			};
-			int err = arm(self->fd, &self->attr, self->cpu, &t);
+			int err;
 
+			t.fd = getppid_event(&self->attr, self->cpu);
+			if (t.fd < 0)
+				_exit(4);
+			err = add_trigger(self->fd, &t);
 			if (err == -ENODEV && i)
 				break;
 			if (err)
@@ -614,6 +639,11 @@ TEST_F(trigger, race)
 			err = del_trigger(self->fd, t.number - rand() % 2);
 			if (err == -ENOENT)
 				del_trigger(self->fd, t.number);
+			/* It may be an ordinary one again, or not yet. */
+			if (event_ioctl(t.fd, PERF_EVENT_IOC_ENABLE, 0))
+				_exit(5);
+			call_getppid(3);
+			close(t.fd);
 			if (event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0) && !i)
 				_exit(2);
 		}

@@ -4,20 +4,31 @@
  *
  * Builtin ctl command: look after the events that 'perf record -P' left in the
  * kernel. Each verb is a function; how the kernel is talked to is known to
- * util/persistent.c, what a listing looks like to util/persistent-list.c, how a
- * file is written to builtin-record.c.
+ * util/persistent.c and util/persistent-control.c, what a listing looks like to
+ * util/persistent-list.c, how a file is written to builtin-record.c.
  */
 #include "builtin.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <internal/lib.h>
 #include <linux/kernel.h>
+#include <linux/perf_event.h>
 #include <subcmd/parse-options.h>
 #include "util/debug.h"
+#include "util/evlist.h"
 #include "util/persistent.h"
+#include "util/persistent-control.h"
 #include "util/persistent-list.h"
+#include "util/persistent-slice.h"
 #include "util/units.h"
+
+/* perf ctl --wait: nothing happened in time */
+#define EXIT_TIMEOUT	2
 
 static struct {
 	bool		 list;
@@ -25,13 +36,25 @@ static struct {
 	bool		 delete;
 	bool		 enable;
 	bool		 disable;
+	bool		 snapshot;
+	bool		 clear;
+	bool		 resize;
+	bool		 trigger;
+	bool		 wait;
 	bool		 json;
+	const char	*spares;
+	const char	*keep;
+	const char	*mmap_pages;
+	const char	*remove;
+	const char	*timeout;
 	const char	*output;
 	const char	*cpus;
 	const char	*last;
 	const char	*from;
 	const char	*to;
 	const char	*max_size;
+	struct persistent_trigger_opts to_trigger;
+	u32		 nr;		/* of the option that the verb takes */
 } ctl;
 
 static const struct option ctl_options[] = {
@@ -41,6 +64,35 @@ static const struct option ctl_options[] = {
 	OPT_BOOLEAN(0, "enable", &ctl.enable, "let the namespaces that are named record"),
 	OPT_BOOLEAN(0, "disable", &ctl.disable,
 		    "stop the namespaces that are named from recording; they keep what they hold"),
+	OPT_BOOLEAN('s', "snapshot", &ctl.snapshot,
+		    "set aside what the namespaces that are named hold, and go on with empty buffers"),
+	OPT_STRING(0, "keep", &ctl.keep, "number",
+		   "of -s and --resize: how many snapshots are kept from now on"),
+	OPT_STRING(0, "spares", &ctl.spares, "number",
+		   "have buffers ready for so many snapshots of the namespaces that are named"),
+	OPT_BOOLEAN(0, "clear", &ctl.clear, "drop what the namespaces that are named hold"),
+	OPT_BOOLEAN(0, "resize", &ctl.resize,
+		    "go on with buffers of the size of -m; what the old ones hold becomes a snapshot"),
+	OPT_STRING('m', "mmap-pages", &ctl.mmap_pages, "pages",
+		   "size of --resize, in pages or with one of B, K, M and G"),
+	OPT_BOOLEAN('t', "trigger", &ctl.trigger,
+		    "have the kernel do something when an event happens"),
+	OPT_STRING(0, "when", &ctl.to_trigger.when, "event",
+		   "of -t: an event, or panic, oops, warn or hung-task"),
+	OPT_STRING(0, "filter", &ctl.to_trigger.filter, "filter",
+		   "of -t: which of the events, if they are of a tracepoint"),
+	OPT_STRING(0, "count", &ctl.to_trigger.count, "number",
+		   "of -t: when so many have happened on a CPU, each time"),
+	OPT_STRING(0, "do", &ctl.to_trigger.action, "action", "of -t: stop or snapshot"),
+	OPT_STRING(0, "after", &ctl.to_trigger.after, "time",
+		   "of -t: record for this long before it is done, as in 200ms"),
+	OPT_STRING(0, "cool-down", &ctl.to_trigger.cool_down, "time",
+		   "of -t: do it at most once in this time"),
+	OPT_STRING(0, "times", &ctl.to_trigger.times, "number", "of -t: do it at most so often"),
+	OPT_STRING(0, "remove", &ctl.remove, "number", "of -t: remove the trigger of this number"),
+	OPT_BOOLEAN(0, "wait", &ctl.wait,
+		    "wait until a snapshot of the namespace was taken, or a trigger has stopped it"),
+	OPT_STRING(0, "timeout", &ctl.timeout, "time", "of --wait: at most this long"),
 	OPT_BOOLEAN('j', "json", &ctl.json, "list for programs, in JSON"),
 	OPT_STRING('o', "output", &ctl.output, "file", "output file of -r, - for a pipe"),
 	OPT_STRING('C', "cpu", &ctl.cpus, "cpu", "read what is of these CPUs"),
@@ -59,6 +111,13 @@ static const char * const ctl_usage[] = {
 	"perf ctl -r <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
 	"perf ctl -d <namespace>...",
 	"perf ctl --enable | --disable <namespace>...",
+	"perf ctl -s [--keep <number>] <namespace>...",
+	"perf ctl --spares <number> <namespace>...",
+	"perf ctl --clear <namespace>...",
+	"perf ctl --resize <namespace> -m <size> [--keep <number>]",
+	"perf ctl -t <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>]",
+	"perf ctl -t <namespace> --remove <number>",
+	"perf ctl --wait <namespace> [--timeout <time>] [-- <command>]",
 	NULL
 };
 
@@ -161,11 +220,6 @@ static int __cmd_read(const char *name)
 	return err;
 }
 
-static bool any_slice(void)
-{
-	return ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size;
-}
-
 /* Where it cannot be done to one of them, it is done to the others. */
 static int on_each_ns(int argc, const char **argv, int (*func)(struct persistent_ns *ns))
 {
@@ -182,20 +236,281 @@ static int on_each_ns(int argc, const char **argv, int (*func)(struct persistent
 	return err;
 }
 
+/* NS.* are all snapshots of NS. */
+static int delete_snapshots(const char *pattern)
+{
+	char **names = persistent__names(), *of;
+	int nr = 0, err = 0;
+
+	of = strndup(pattern, strlen(pattern) - strlen(".*"));
+	if (!of || !names)
+		err = -ENOMEM;
+
+	for (int i = 0; !err && names[i]; i++) {
+		if (!persistent__snapshot_number(names[i], of))
+			continue;
+		nr++;
+		if (on_each_ns(1, (const char **)&names[i], persistent_ns__delete))
+			err = -1;
+	}
+	if (!nr && !err) {
+		pr_err("There are no snapshots of '%s'.\n", of);
+		err = -1;
+	}
+
+	persistent__free_names(names);
+	free(of);
+	return err;
+}
+
+static int __cmd_delete(int argc, const char **argv)
+{
+	int err = 0;
+
+	for (int i = 0; i < argc; i++) {
+		if (strlen(argv[i]) > 2 && !strcmp(argv[i] + strlen(argv[i]) - 2, ".*"))
+			err |= delete_snapshots(argv[i]);
+		else
+			err |= on_each_ns(1, &argv[i], persistent_ns__delete);
+	}
+
+	for (int i = 0; i < argc && !err; i++)
+		persistent__tell_of_snapshots(argv[i]);
+	return err ? -1 : 0;
+}
+
+/* Those of before may be kept, too. */
+static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
+{
+	int nr = persistent_ns__count_snapshots(ns);
+
+	if (!persistent_ns__look_again(ns))
+		pr_info("[ perf ctl: '%s.%u' holds what '%s' recorded; %d of at most %u snapshots kept ]\n",
+			ns->name, number, ns->name, nr, ns->keep);
+}
+
+static int take_snapshot(struct persistent_ns *ns)
+{
+	u32 number;
+	int err = persistent_ns__take_snapshot(ns, ctl.nr, &number);
+
+	if (!err)
+		tell_of_snapshot(ns, number);
+	return err;
+}
+
+static int resize(struct persistent_ns *ns, unsigned int pages)
+{
+	char size[32];
+	u32 number;
+	int err = persistent_ns__resize(ns, pages, ctl.nr, &number);
+
+	if (err)
+		return err;
+
+	unit_number__scnprintf_exact(size, sizeof(size), (u64)pages * page_size);
+	pr_info("[ perf ctl: '%s' has buffers of %s per CPU now ]\n", ns->name, size);
+	tell_of_snapshot(ns, number);
+	return 0;
+}
+
+static int __cmd_resize(const char *name)
+{
+	struct persistent_ns *ns;
+	unsigned int pages;
+	int err;
+
+	if (__evlist__parse_mmap_pages(&pages, ctl.mmap_pages)) {
+		pr_err("-m takes a number of pages, or a size with one of B, K, M and G, as in -m 2M: not '%s'.\n",
+		       ctl.mmap_pages);
+		return -1;
+	}
+
+	ns = persistent_ns__open(name, /*write=*/true);
+	err = ns ? resize(ns, pages) : -1;
+	persistent_ns__close(ns);
+	return err;
+}
+
+static int set_spares(struct persistent_ns *ns)
+{
+	return persistent_ns__set_spares(ns, ctl.nr);
+}
+
+static int add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger)
+{
+	int err = persistent_ns__add_trigger(ns, trigger, &ctl.to_trigger);
+
+	if (!err)
+		pr_info("[ perf ctl: trigger %u of '%s': %s when %s ]\n", trigger->number,
+			ns->name, persistent_trigger__action(trigger), ctl.to_trigger.when);
+	return err;
+}
+
+static int __cmd_trigger(const char *name)
+{
+	struct perf_event_trigger trigger;
+	struct persistent_ns *ns;
+	int err;
+
+	if (ctl.remove)
+		err = persistent__parse_number("--remove", ctl.remove, 1, UINT_MAX, &ctl.nr);
+	else
+		err = persistent_trigger__parse(&trigger, &ctl.to_trigger);
+	if (err)
+		return err;
+
+	ns = persistent_ns__open(name, /*write=*/true);
+	if (!ns)
+		return -1;
+	err = ctl.remove ? persistent_ns__remove_trigger(ns, ctl.nr) : add_trigger(ns, &trigger);
+	persistent_ns__close(ns);
+	return err;
+}
+
+static void tell_waiting(struct persistent_ns *ns)
+{
+	pr_info("[ perf ctl: waiting for a snapshot of '%s', or for a trigger to stop it ]\n",
+		ns->name);
+}
+
+static void tell_notice(const struct persistent_ns *ns, const struct persistent_notice *notice)
+{
+	if (!notice->snapshot)
+		pr_info("[ perf ctl: trigger %u has stopped '%s' ]\n", notice->trigger, ns->name);
+	else if (notice->trigger)
+		pr_info("[ perf ctl: trigger %u has taken '%s.%u' ]\n", notice->trigger, ns->name,
+			notice->snapshot);
+	else
+		pr_info("[ perf ctl: '%s.%u' was taken ]\n", ns->name, notice->snapshot);
+}
+
+/* Returns only if it cannot be run. */
+static int run_command(const char **argv, const char *name, const struct persistent_notice *notice)
+{
+	char snapshot[PERF_PERSIST_NAME_SIZE] = "", trigger[16] = "";
+
+	if (notice->snapshot)
+		scnprintf(snapshot, sizeof(snapshot), "%s.%u", name, notice->snapshot);
+	if (notice->trigger)
+		scnprintf(trigger, sizeof(trigger), "%u", notice->trigger);
+
+	if (!setenv("PERF_NAMESPACE", name, 1) && !setenv("PERF_SNAPSHOT", snapshot, 1) &&
+	    !setenv("PERF_TRIGGER", trigger, 1))
+		execvp(argv[0], (char **)argv);
+
+	pr_err("Cannot run '%s': %m\n", argv[0]);
+	return errno == ENOENT ? 127 : 126;
+}
+
+static int __cmd_wait(const char *name, const char **command)
+{
+	struct persistent_notice notice;
+	struct persistent_ns *ns;
+	u64 timeout = 0;
+	int err;
+
+	if (ctl.timeout && persistent__parse_duration("--timeout", ctl.timeout, &timeout))
+		return -1;
+
+	ns = persistent_ns__open(name, /*write=*/false);
+	if (!ns)
+		return -1;
+
+	err = persistent_ns__wait(ns, timeout, tell_waiting, &notice);
+	if (!err) {
+		tell_notice(ns, &notice);
+		if (*command)
+			err = run_command(command, name, &notice);
+	} else if (err == -ETIMEDOUT) {
+		pr_err("No snapshot of '%s' was taken within %s, and no trigger has stopped it.\n",
+		       name, ctl.timeout);
+		err = EXIT_TIMEOUT;
+	} else {
+		err = -1;
+	}
+
+	persistent_ns__close(ns);
+	return err;
+}
+
+/* Options that mean nothing without a verb, and how to call it */
+static void check_options(void)
+{
+	const struct persistent_trigger_opts *to = &ctl.to_trigger;
+	const struct {
+		bool		given;
+		bool		verb;
+		const char	*msg;
+	} checks[] = {
+		{ ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size, ctl.read,
+		  "-o, -C, --last, --from, --to and --max-size belong to -r\n" },
+		{ ctl.json, ctl.list, "-j belongs to -l\n" },
+		{ ctl.keep, ctl.snapshot || ctl.resize, "--keep belongs to -s and --resize\n" },
+		{ ctl.mmap_pages, ctl.resize, "-m belongs to --resize\n" },
+		{ ctl.resize, ctl.mmap_pages, "--resize takes a size: -m\n" },
+		{ to->when || to->filter || to->count || to->action || to->after ||
+		  to->cool_down || to->times || ctl.remove, ctl.trigger,
+		  "--when, --filter, --count, --do, --after, --cool-down, --times and --remove belong to -t\n" },
+		{ ctl.trigger && !ctl.remove, to->when && to->action,
+		  "-t takes --when and --do to add a trigger, or --remove\n" },
+		{ ctl.remove, !to->when && !to->filter && !to->count && !to->action && !to->after &&
+		  !to->cool_down && !to->times, "--remove takes no other option about triggers\n" },
+		{ ctl.timeout, ctl.wait, "--timeout belongs to --wait\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		if (checks[i].given && !checks[i].verb)
+			usage_with_options_msg(ctl_usage, ctl_options, "%s", checks[i].msg);
+	}
+}
+
+static void check_verb(int argc)
+{
+	const bool one = ctl.read || ctl.resize || ctl.trigger || ctl.wait;
+
+	if (ctl.list + ctl.read + ctl.delete + ctl.enable + ctl.disable + ctl.snapshot +
+	    !!ctl.spares + ctl.clear + ctl.resize + ctl.trigger + ctl.wait != 1 ||
+	    (ctl.list && argc > 1) || (one && argc != 1) || (!ctl.list && !argc))
+		usage_with_options(ctl_usage, ctl_options);
+}
+
+/* What is behind --, which ends @argv; NULL comes first if that is nothing. */
+static const char **split_command(int *argc, const char **argv)
+{
+	for (int i = 0; i < *argc; i++) {
+		if (!strcmp(argv[i], "--")) {
+			*argc = i;
+			return argv + i + 1;
+		}
+	}
+	return argv + *argc;
+}
+
+static int parse_numbers(void)
+{
+	if (ctl.keep)
+		return persistent__parse_number("--keep", ctl.keep, 1, PERF_PERSIST_KEEP_MAX,
+						&ctl.nr);
+	if (ctl.spares)
+		return persistent__parse_number("--spares", ctl.spares, 0, PERF_PERSIST_SPARES_MAX,
+						&ctl.nr);
+	return 0;
+}
+
 int cmd_ctl(int argc, const char **argv)
 {
-	argc = parse_options(argc, argv, ctl_options, ctl_usage, 0);
+	const char **command;
 
-	if (ctl.list + ctl.read + ctl.delete + ctl.enable + ctl.disable != 1 ||
-	    (ctl.json && !ctl.list) || (ctl.list && argc > 1) || (ctl.read && argc != 1) ||
-	    (!ctl.list && !argc))
-		usage_with_options(ctl_usage, ctl_options);
+	argc = parse_options(argc, argv, ctl_options, ctl_usage, PARSE_OPT_KEEP_DASHDASH);
+	command = split_command(&argc, argv);
 
-	if (!ctl.read && any_slice())
-		usage_with_options_msg(ctl_usage, ctl_options,
-				       "-o, -C, --last, --from, --to and --max-size belong to -r\n");
+	check_verb(argc);
+	check_options();
+	if (*command && !ctl.wait)
+		usage_with_options_msg(ctl_usage, ctl_options, "a command belongs to --wait\n");
 
-	if (persistent__check_supported())
+	if (persistent__check_supported() || parse_numbers())
 		return -1;
 
 	if (ctl.list)
@@ -206,5 +521,17 @@ int cmd_ctl(int argc, const char **argv)
 		return on_each_ns(argc, argv, persistent_ns__enable);
 	if (ctl.disable)
 		return on_each_ns(argc, argv, persistent_ns__disable);
-	return on_each_ns(argc, argv, persistent_ns__delete);
+	if (ctl.snapshot)
+		return on_each_ns(argc, argv, take_snapshot);
+	if (ctl.spares)
+		return on_each_ns(argc, argv, set_spares);
+	if (ctl.clear)
+		return on_each_ns(argc, argv, persistent_ns__clear);
+	if (ctl.resize)
+		return __cmd_resize(argv[0]);
+	if (ctl.trigger)
+		return __cmd_trigger(argv[0]);
+	if (ctl.wait)
+		return __cmd_wait(argv[0], command);
+	return __cmd_delete(argc, argv);
 }

@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <internal/evlist.h>
+#include <internal/xyarray.h>
 #include <linux/bitmap.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
@@ -71,8 +73,11 @@ struct event {
 struct event_list {
 	struct event		  *events;
 	int			   nr;
-	int			  *of_member;	/* the event each member belongs to, or -1 */
+	int			  *of_member;	/* the event each member belongs to, or: */
 };
+
+#define LEFT_OUT	-1	/* not to be read */
+#define KNOWN		-2	/* in the evlist already, from a snapshot of this or as one */
 
 static int event_list__find(struct event_list *list, struct persistent_member *member)
 {
@@ -139,8 +144,9 @@ static const char *member__why_unread(const struct persistent_member *member,
 }
 
 /* Sort the members into events, those that may not be opened left out. */
-static int event_list__init(struct event_list *list, struct persistent_ns *ns,
-			    const struct persistent *persistent, int *nr_withheld)
+static int event_list__init(struct event_list *list, struct evlist *evlist,
+			    struct persistent_ns *ns, const struct persistent *persistent,
+			    int *nr_withheld)
 {
 	int nr_cpus = 0;
 
@@ -161,11 +167,16 @@ static int event_list__init(struct event_list *list, struct persistent_ns *ns,
 			ns->why_unread = why;
 		}
 
-		list->of_member[i] = -1;
+		list->of_member[i] = LEFT_OUT;
 		if (member__left_out(member, persistent))
 			continue;
 		if (member->flags & PERF_PERSIST_ATTR_WITHHELD) {
 			(*nr_withheld)++;
+			continue;
+		}
+
+		if (evlist__id2sid(evlist, member->id)) {
+			list->of_member[i] = KNOWN;
 			continue;
 		}
 
@@ -251,15 +262,42 @@ static int attach_member(struct evlist *evlist, struct evsel *evsel,
 	return fd;
 }
 
-static int attach_buffer(struct persistent *persistent, struct persistent_member *member, int fd)
+static bool has_buffer_to_read(const struct persistent *persistent,
+			       const struct persistent_member *member)
 {
-	bool overwrite = member->flags & PERF_PERSIST_OVERWRITE;
+	return persistent->reader && member->buffer_size && member->output_id == member->id;
+}
 
-	if (!persistent->reader || !member->buffer_size || member->output_id != member->id)
+static int attach_buffer(struct persistent *persistent, struct persistent_ns *ns,
+			 struct persistent_member *member, int fd)
+{
+	int err = 0;
+
+	if (has_buffer_to_read(persistent, member))
+		err = persistent_reader__add(persistent->reader, ns, member, fd);
+	return err_attach(err, ns, "map a buffer");
+}
+
+/* An event that is there already has another buffer in each snapshot. */
+static int attach_buffer_only(struct persistent *persistent, struct persistent_ns *ns,
+			      struct persistent_member *member)
+{
+	int fd, *fds;
+
+	if (!has_buffer_to_read(persistent, member))
 		return 0;
 
-	return persistent_reader__add(persistent->reader, fd, member->buffer_size,
-				      member->cpu, overwrite);
+	fds = realloc(persistent->fds, (persistent->nr_fds + 1) * sizeof(*fds));
+	if (!fds)
+		return -ENOMEM;
+	persistent->fds = fds;
+
+	fd = persistent_member__open(ns, member);
+	if (fd < 0)
+		return err_attach(fd, ns, "open an event");
+	fds[persistent->nr_fds++] = fd;
+
+	return attach_buffer(persistent, ns, member, fd);
 }
 
 /*
@@ -273,19 +311,19 @@ static int attach_members(struct evlist *evlist, struct persistent *persistent,
 	for (int sideband = 0; sideband <= 1; sideband++) {
 		for (int i = 0; i < ns->nr_members; i++) {
 			struct persistent_member *member = &ns->members[i];
-			int fd, err;
+			int nr = list->of_member[i], fd, err;
 
-			if (list->of_member[i] < 0 ||
-			    persistent_member__is_sideband(member) != sideband)
+			if (nr == LEFT_OUT || persistent_member__is_sideband(member) != sideband)
 				continue;
 
-			fd = attach_member(evlist, evsels[list->of_member[i]], ns, member);
-			if (fd < 0)
-				return fd;
-
-			err = attach_buffer(persistent, member, fd);
+			if (nr == KNOWN) {
+				err = attach_buffer_only(persistent, ns, member);
+			} else {
+				fd = attach_member(evlist, evsels[nr], ns, member);
+				err = fd < 0 ? fd : attach_buffer(persistent, ns, member, fd);
+			}
 			if (err)
-				return err_attach(err, ns, "map a buffer");
+				return err;
 		}
 	}
 
@@ -303,7 +341,7 @@ static int attach_ns(struct evlist *evlist, struct persistent *persistent,
 	if (err)
 		return err_attach(err, ns, "list the events");
 
-	err = event_list__init(&list, ns, persistent, &nr_withheld);
+	err = event_list__init(&list, evlist, ns, persistent, &nr_withheld);
 	if (err)
 		goto out;
 
@@ -372,7 +410,7 @@ static int err_open_evsel(int err, struct evsel *evsel)
 	const char *event = evsel__name(evsel);
 	char name[PERF_PERSIST_NAME_SIZE];
 
-	if (sscanf(event, PERSISTENT_PMU "/%63[a-z0-9_-]/", name) == 1 && !strchr(event, '='))
+	if (sscanf(event, PERSISTENT_PMU "/%63[a-z0-9_.-]/", name) == 1 && !strchr(event, '='))
 		event = name;
 
 	return persistent__err_open(err, event);
@@ -392,6 +430,13 @@ static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 	err = persistent_ns__lookup_id(evsel->core.attr.config, write, &ns);
 	if (err)
 		return err_open_evsel(err, evsel);
+
+	if (ns->snapshot && persistent->use == PERSISTENT_COUNT) {
+		pr_err("'%s' is a snapshot: there are records in it, but it counts nothing. Read it with 'perf ctl -r %s'.\n",
+		       ns->name, ns->name);
+		persistent_ns__close(ns);
+		return -EINVAL;
+	}
 
 	/* Its records are wanted once, however often and by what name it is given. */
 	for (int i = 0; i < persistent->nr_ns; i++) {
@@ -579,6 +624,9 @@ void persistent__delete(struct persistent *persistent)
 	for (int i = 0; i < persistent->nr_ns; i++)
 		persistent_ns__close(persistent->ns[i]);
 	free(persistent->ns);
+	for (int i = 0; i < persistent->nr_fds; i++)
+		close(persistent->fds[i]);
+	free(persistent->fds);
 	free(persistent);
 }
 
@@ -615,6 +663,17 @@ int evsel__read_attached(struct evsel *evsel, int cpu_map_idx)
 		count->run -= start->run;
 	}
 	return 0;
+}
+
+/* Records that there was no room for; a snapshot knows of those until it was taken. */
+int evsel__read_attached_lost(struct evsel *evsel, int cpu_map_idx, u64 *lost)
+{
+	int fd = *(int *)xyarray__entry(evsel->core.fd, cpu_map_idx, 0);
+	struct perf_event_persist info;
+	int err = persistent__get_event(fd, &info);
+
+	*lost = err ? 0 : info.lost;
+	return err;
 }
 
 static int evsel__start_attached(struct evsel *evsel)

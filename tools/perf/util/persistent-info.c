@@ -19,6 +19,7 @@
 #include "cpumap.h"
 #include "evsel.h"
 #include "persistent.h"
+#include "persistent-control.h"
 #include "pmu.h"
 #include "pmus.h"
 
@@ -60,6 +61,7 @@ static void event__add_member(struct persistent_event *event,
 	event->nr_members++;
 	event->lost += member->lost;
 	event->nr_off += !!(member->flags & PERF_PERSIST_DISABLED);
+	event->nr_stopped += !!(member->flags & PERF_PERSIST_STOPPED);
 
 	if (member->cpu < 0)
 		return;
@@ -90,7 +92,8 @@ static void event__find_missing(struct persistent_event *event)
 	bool all = true;
 	int idx;
 
-	if (!(first->flags & PERF_PERSIST_ALL_CPUS) || first->flags & PERF_PERSIST_ATTR_WITHHELD)
+	if (!(first->flags & PERF_PERSIST_ALL_CPUS) ||
+	    first->flags & (PERF_PERSIST_ATTR_WITHHELD | PERF_PERSIST_SNAPSHOT))
 		return;
 
 	perf_cpu_map__for_each_cpu(cpu, idx, cpu_map__online())
@@ -210,17 +213,13 @@ static int ring_cmp(const void *_a, const void *_b)
 	       (a->id < b->id ? -1 : a->id > b->id);
 }
 
-static void ring__find_writers(struct persistent_ring *ring, const struct persistent_ns *ns)
+static void ring__init(struct persistent_ring *ring, const struct persistent_ns *ns)
 {
-	ring->sideband = true;
+	ring->sideband = persistent_ns__is_sideband_ring(ns, ring->member);
 
 	for (int i = 0; i < ns->nr_members; i++) {
-		const struct persistent_member *member = &ns->members[i];
-
-		if (member->output_id != ring->member->id)
-			continue;
-		ring->lost += member->lost;
-		ring->sideband &= persistent_member__is_sideband(member);
+		if (ns->members[i].output_id == ring->member->id)
+			ring->lost += ns->members[i].lost;
 	}
 }
 
@@ -245,7 +244,7 @@ static int info__init_rings(struct persistent_info *info)
 	}
 
 	for (int i = 0; i < info->nr_rings; i++)
-		ring__find_writers(&info->rings[i], ns);
+		ring__init(&info->rings[i], ns);
 	qsort(info->rings, info->nr_rings, sizeof(*info->rings), ring_cmp);
 	return 0;
 }
@@ -275,6 +274,8 @@ int persistent_info__init(struct persistent_info *info, const char *name)
 		err = info__init_events(info);
 	}
 	err = err ?: info__init_rings(info);
+	if (!err && !info->ns->snapshot)
+		err = persistent_ns__triggers(info->ns, &info->triggers, &info->nr_triggers);
 	if (err)
 		persistent_info__exit(info);
 	return err;
@@ -289,6 +290,8 @@ void persistent_info__exit(struct persistent_info *info)
 	zfree(&info->event_of);
 	zfree(&info->rings);
 	info->nr_rings = 0;
+	zfree(&info->triggers);
+	info->nr_triggers = 0;
 	zfree(&info->cpus);
 	zfree(&info->offline);
 	zfree(&info->missing);
@@ -296,23 +299,37 @@ void persistent_info__exit(struct persistent_info *info)
 	info->ns = NULL;
 }
 
-static const char *state_of(int nr_members, int nr_off)
+static const char *state_of(u32 flags, int nr_members, int nr_off, int nr_stopped)
 {
+	if (flags & PERF_PERSIST_SNAPSHOT)
+		return "snapshot";
+	if (nr_stopped)
+		return "stopped";
 	if (!nr_off)
 		return "on";
 	return nr_off == nr_members ? "off" : "partly off";
 }
 
+const char *persistent_member__state(const struct persistent_member *member)
+{
+	return state_of(member->flags, 1, !!(member->flags & PERF_PERSIST_DISABLED),
+			!!(member->flags & PERF_PERSIST_STOPPED));
+}
+
 const char *persistent_event__state(const struct persistent_event *event)
 {
-	return state_of(event->nr_members, event->nr_off);
+	return state_of(event->first->flags, event->nr_members, event->nr_off, event->nr_stopped);
 }
 
 const char *persistent_info__state(const struct persistent_info *info)
 {
-	int nr_off = 0;
+	const struct persistent_ns *ns = info->ns;
+	int nr_off = 0, nr_stopped = 0;
 
-	for (int i = 0; i < info->nr_events; i++)
+	for (int i = 0; i < info->nr_events; i++) {
 		nr_off += info->events[i].nr_off;
-	return state_of(info->ns->nr_members, nr_off);
+		nr_stopped += info->events[i].nr_stopped;
+	}
+	return state_of(ns->nr_members ? ns->members[0].flags : 0, ns->nr_members, nr_off,
+			nr_stopped);
 }

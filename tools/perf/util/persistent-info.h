@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct evsel;
+struct perf_event_trigger;
 struct persistent_member;
 struct persistent_ns;
 
@@ -18,6 +19,7 @@ struct persistent_event {
 	unsigned long		 *missing;
 	int			 nr_members;
 	int			 nr_off;
+	int			 nr_stopped;	/* by a trigger */
 	u64			 lost;		/* records */
 };
 
@@ -48,6 +50,8 @@ struct persistent_info {
 	int			*event_of;	/* each member */
 	struct persistent_ring	*rings;
 	int			nr_rings;
+	struct perf_event_trigger *triggers;
+	int			nr_triggers;
 	int			nr_cpus;	/* there could be */
 	unsigned long		*cpus;		/* of events that count something */
 	unsigned long		*offline;	/* those of them that are */
@@ -61,9 +65,10 @@ struct persistent_info {
 int persistent_info__init(struct persistent_info *info, const char *name);
 void persistent_info__exit(struct persistent_info *info);
 
-/* "on", "off" or "partly off" */
+/* "on", "off", "partly off", "stopped" or "snapshot" */
 const char *persistent_info__state(const struct persistent_info *info);
 const char *persistent_event__state(const struct persistent_event *event);
+const char *persistent_member__state(const struct persistent_member *member);
 
 /* persistent-look.c: copy each buffer that the caller may open once. */
 int persistent_info__look(struct persistent_info *info);

@@ -12,6 +12,7 @@
 #include "json-print.h"
 #include "evsel.h"
 #include "persistent.h"
+#include "persistent-control.h"
 #include "persistent-info.h"
 
 #define LIST_VERSION	1
@@ -48,17 +49,12 @@ static void print_seen(struct json_print *json, const char *key,
 		json_print__null(json, key);
 }
 
-static const char *member__state(const struct persistent_member *member)
-{
-	return member->flags & PERF_PERSIST_DISABLED ? "off" : "on";
-}
-
 static void print_member(struct json_print *json, const struct persistent_member *member)
 {
 	json_print__begin(json, NULL, '{');
 	json_print__u64(json, "id", member->id);
 	json_print__u64(json, "cpu", member->cpu);
-	json_print__string(json, "state", member__state(member));
+	json_print__string(json, "state", persistent_member__state(member));
 	json_print__bool(json, "offline", member->flags & PERF_PERSIST_OFFLINE);
 	print_known(json, "output_id", member->output_id);
 	json_print__u64(json, "lost", member->lost);
@@ -143,13 +139,58 @@ static void print_owner(struct json_print *json, const struct persistent_ns *ns)
 	json_print__end(json, '}');
 }
 
+static void print_snapshot(struct json_print *json, const struct persistent_ns *ns)
+{
+	if (!ns->snapshot) {
+		json_print__null(json, "snapshot");
+		json_print__u64(json, "keep", ns->keep);
+		json_print__u64(json, "spares", ns->spares);
+		print_known(json, "last_snapshot", ns->number);
+		return;
+	}
+
+	json_print__begin(json, "snapshot", '{');
+	json_print__u64(json, "of_id", ns->source_id);
+	json_print__u64(json, "number", ns->number);
+	print_known(json, "trigger", ns->trigger);
+	json_print__end(json, '}');
+	json_print__null(json, "keep");
+	json_print__null(json, "spares");
+	json_print__null(json, "last_snapshot");
+}
+
+static void print_trigger(struct json_print *json, const struct perf_event_trigger *trigger)
+{
+	static const char * const when[] = { "event", "panic", "oops" };
+
+	json_print__begin(json, NULL, '{');
+	json_print__u64(json, "number", trigger->number);
+	json_print__string(json, "when",
+			   trigger->when < ARRAY_SIZE(when) ? when[trigger->when] : NULL);
+	json_print__string(json, "event", trigger->label[0] ? trigger->label : NULL);
+	json_print__string(json, "do", persistent_trigger__action(trigger));
+	json_print__u64(json, "events", trigger->nr_events);
+	json_print__u64(json, "after_ns", trigger->after_ns);
+	json_print__u64(json, "cool_down_ns", trigger->cool_down_ns);
+	print_known(json, "times", trigger->times);
+	json_print__u64(json, "fired", trigger->fired);
+	json_print__u64(json, "done", trigger->acted);
+	json_print__u64(json, "failed", trigger->failed);
+	print_known(json, "error", trigger->error);
+	print_known(json, "last_fired_ns", trigger->last_fired_ns);
+	print_known(json, "freeze_ns", trigger->freeze_ns);
+	print_known(json, "last_snapshot", trigger->snapshot);
+	json_print__end(json, '}');
+}
+
 /* All keys, so that nobody has to ask whether they are there */
 static void print_withheld(struct json_print *json)
 {
 	static const char * const keys[] = {
 		"id", "state", "all_cpus", "created_ns", "age_ns", "now_ns", "owner", "cpus",
 		"cpus_offline", "cpus_missing", "buffer_bytes", "lost", "overwritten_bytes",
-		"oldest_ns", "newest_ns", "events", "buffers",
+		"oldest_ns", "newest_ns", "snapshot", "keep", "spares", "last_snapshot", "events",
+		"buffers", "triggers",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
@@ -177,6 +218,7 @@ static void print_opened(struct json_print *json, const struct persistent_info *
 	print_seen(json, "overwritten_bytes", &sum, sum.overwritten);
 	print_known(json, "oldest_ns", sum.oldest);
 	print_known(json, "newest_ns", sum.newest);
+	print_snapshot(json, ns);
 
 	json_print__begin(json, "events", '[');
 	for (int i = 0; i < info->nr_events; i++)
@@ -186,6 +228,11 @@ static void print_opened(struct json_print *json, const struct persistent_info *
 	json_print__begin(json, "buffers", '[');
 	for (int i = 0; i < info->nr_rings; i++)
 		print_ring(json, &info->rings[i]);
+	json_print__end(json, ']');
+
+	json_print__begin(json, "triggers", '[');
+	for (int i = 0; i < info->nr_triggers; i++)
+		print_trigger(json, &info->triggers[i]);
 	json_print__end(json, ']');
 }
 

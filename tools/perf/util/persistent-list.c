@@ -15,17 +15,21 @@
 #include <unistd.h>
 #include <linux/bitmap.h>
 #include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/zalloc.h>
 #include "debug.h"
 #include "evsel_fprintf.h"
 #include "persistent.h"
+#include "persistent-control.h"
 #include "persistent-info.h"
 #include "strbuf.h"
 #include "term.h"
 #include "units.h"
+#include "util.h"
 
-#define MAX_COLUMNS	8
+#define MAX_COLUMNS	9
 
 /* Lines that nobody looks at in a terminal have an end as well. */
 #define WIDTH_OF_FILES	132
@@ -292,7 +296,7 @@ static void set_ns_row(char **row, const struct persistent_info *info)
 
 	row[NS_STATE] = state_str(persistent_info__state(info),
 				  bitmap_weight(info->cpus, info->nr_cpus),
-				  bitmap_weight(info->offline, info->nr_cpus));
+				  ns->snapshot ? 0 : bitmap_weight(info->offline, info->nr_cpus));
 	row[NS_EVENTS] = persistent_ns__events(ns);
 	row[NS_CPUS] = cpus_str(info->cpus, info->missing, info->nr_cpus);
 	row[NS_BUFFER] = bytes_str(info->buffer_bytes, /*exact=*/true);
@@ -376,6 +380,7 @@ static void print_events(const struct persistent_info *info)
 		row[EV_EVENT] = persistent_member__is_sideband(event->first) ?
 				strdup("(tasks and maps)") : label_str(event->first);
 		row[EV_STATE] = state_str(persistent_event__state(event), event->nr_members,
+					  info->ns->snapshot ? 0 :
 					  bitmap_weight(event->offline, nr));
 		row[EV_CPUS] = cpus_str(event->cpus, event->missing, nr);
 		row[EV_BUFFER] = event_buffer_str(event);
@@ -462,6 +467,109 @@ static void print_rings(const struct persistent_info *info)
 }
 
 /*
+ * Its triggers, and its snapshots
+ */
+
+enum { TRIG_NR, TRIG_WHEN, TRIG_DO, TRIG_AFTER, TRIG_COOL_DOWN, TRIG_FIRED, TRIG_DONE, TRIG_LAST,
+	TRIG_RESULT };
+
+static const char * const trigger_titles[] = {
+	"NR", "WHEN", "DO", "AFTER", "COOL-DOWN", "FIRED", "DONE", "LAST", "RESULT", NULL
+};
+
+static const struct give_way trigger_give_way[] = {
+	{ TRIG_WHEN, 20 }, { TRIG_RESULT, 16 }, { TRIG_WHEN, 4 }, { 0, 0 }
+};
+
+/* As a user would say it */
+static char *duration_str(u64 ns)
+{
+	if (!ns)
+		return NULL;
+	if (ns % NSEC_PER_USEC)
+		return fmt("%" PRIu64 "ns", ns);
+	if (ns % NSEC_PER_MSEC)
+		return fmt("%" PRIu64 "us", ns / NSEC_PER_USEC);
+	if (ns % NSEC_PER_SEC)
+		return fmt("%" PRIu64 "ms", ns / NSEC_PER_MSEC);
+	return fmt("%" PRIu64 "s", ns / NSEC_PER_SEC);
+}
+
+static char *trigger_result_str(const struct persistent_ns *ns,
+				const struct perf_event_trigger *trigger)
+{
+	char buf[STRERR_BUFSIZE];
+
+	if (trigger->error)
+		return strdup(str_error_r(trigger->error, buf, sizeof(buf)));
+	if (trigger->snapshot)
+		return fmt("%s.%u", ns->name, trigger->snapshot);
+	if (trigger->acted && trigger->action == PERF_TRIGGER_DO_STOP)
+		return strdup("stopped");
+	return NULL;
+}
+
+static void set_trigger_row(char **row, const struct persistent_info *info,
+			    const struct perf_event_trigger *trigger)
+{
+	/* created_ns is by the same clock. */
+	u64 now = info->ns->created_ns + info->age, last = trigger->last_fired_ns;
+
+	row[TRIG_NR] = number_str(trigger->number);
+	row[TRIG_WHEN] = trigger->label[0] ? strdup(trigger->label) : NULL;
+	row[TRIG_DO] = strdup(persistent_trigger__action(trigger));
+	row[TRIG_AFTER] = duration_str(trigger->after_ns);
+	row[TRIG_COOL_DOWN] = duration_str(trigger->cool_down_ns);
+	row[TRIG_FIRED] = number_str(trigger->fired);
+	row[TRIG_DONE] = trigger->times ?
+			 fmt("%" PRIu64 "/%" PRIu64, (u64)trigger->acted, (u64)trigger->times) :
+			 number_str(trigger->acted);
+	if (last)
+		row[TRIG_LAST] = time_str(now > last ? now - last : 0);
+	row[TRIG_RESULT] = trigger_result_str(info->ns, trigger);
+}
+
+static void print_triggers(const struct persistent_info *info)
+{
+	struct table table;
+
+	if (!info->nr_triggers)
+		return;
+
+	printf("\n");
+	table__init(&table, trigger_titles, trigger_give_way);
+	for (int i = 0; i < info->nr_triggers; i++) {
+		char **row = table__add_row(&table);
+
+		if (row)
+			set_trigger_row(row, info, &info->triggers[i]);
+	}
+	table__fit(&table);
+	table__print(&table);
+	table__exit(&table);
+}
+
+static void print_snapshots(const struct persistent_info *info)
+{
+	const struct persistent_ns *ns = info->ns;
+
+	if (ns->snapshot) {
+		printf("\nThis is snapshot %u of '%.*s', taken ", ns->number,
+		       (int)strcspn(ns->name, "."), ns->name);
+		if (ns->trigger)
+			printf("by trigger %u.\n", ns->trigger);
+		else
+			printf("by hand.\n");
+	} else if (ns->number || ns->spares) {
+		printf("\nSnapshots: ");
+		if (ns->number)
+			printf("the last one was '%s.%u', ", ns->name, ns->number);
+		printf("at most %u are kept, %u spare%s.\n", ns->keep, ns->spares,
+		       ns->spares == 1 ? "" : "s");
+	}
+}
+
+/*
  * Its members and their attrs, for those who want to know
  */
 
@@ -484,8 +592,9 @@ static void print_members(const struct persistent_info *info)
 			break;
 		row[MEMBER_ID] = number_str(member->id);
 		row[MEMBER_CPU] = fmt("%d", member->cpu);
-		row[MEMBER_STATE] = state_str(member->flags & PERF_PERSIST_DISABLED ? "off" : "on",
-					      1, !!(member->flags & PERF_PERSIST_OFFLINE));
+		row[MEMBER_STATE] = state_str(persistent_member__state(member), 1,
+					      !info->ns->snapshot &&
+					      member->flags & PERF_PERSIST_OFFLINE);
 		if (member->output_id)
 			row[MEMBER_OUTPUT] = number_str(member->output_id);
 		row[MEMBER_LOST] = number_str(member->lost);
@@ -516,6 +625,8 @@ static void print_details(const struct persistent_info *info)
 	printf("\n");
 	print_events(info);
 	print_rings(info);
+	print_triggers(info);
+	print_snapshots(info);
 	if (verbose > 0) {
 		printf("\n");
 		print_members(info);

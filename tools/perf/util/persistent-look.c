@@ -137,8 +137,7 @@ static int ring__read(struct persistent_ring *ring, int fd, struct look *look)
 	if (!reader)
 		return -ENOMEM;
 
-	err = persistent_reader__add(reader, fd, member->buffer_size, member->cpu,
-				     member->flags & PERF_PERSIST_OVERWRITE);
+	err = persistent_reader__add(reader, look->info->ns, member, fd);
 	if (!err)
 		err = persistent_reader__read(reader, look__at_records, look);
 	persistent_reader__delete(reader);

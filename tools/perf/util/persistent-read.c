@@ -22,13 +22,17 @@
  * Forward and not overwriting, a queue: writers stop at the tail, which the
  * consumer moves. What lies below the tail after the copy may have been
  * overwritten during it, and the tail is always at the start of a record.
+ *
+ * When a snapshot is taken, the flight recorder gets another buffer. The one that
+ * is mapped here stays what it is: its rest is read, now that nobody writes to it,
+ * and then the next one is mapped. Each has a number, which is both in its page
+ * and in what the kernel says of the event.
  */
 #include "persistent-read.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <asm/barrier.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
@@ -36,6 +40,7 @@
 #include <internal/mmap.h>
 #include "../ui/progress.h"
 #include "debug.h"
+#include "persistent.h"
 #include "util.h"
 
 #define OUT_SIZE	(4 * PERF_SAMPLE_MAX_SIZE)
@@ -44,7 +49,12 @@ struct persistent_buffer {
 	struct perf_mmap	map;
 	u64			pos;		/* where the last read left off */
 	u64			overtaken;	/* bytes gone before they could be read */
+	u64			skipped;	/* buffers replaced before they could be mapped */
+	u64			fresh;		/* bytes that the last read found */
+	u64			next_size;	/* of what took its place, 0: nothing has */
 	bool			started;	/* there was a read before */
+	const struct persistent_ns *ns;
+	u64			id;		/* of the member in there */
 };
 
 struct persistent_reader {
@@ -88,11 +98,37 @@ void persistent_reader__delete(struct persistent_reader *reader)
 	free(reader);
 }
 
-int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size,
-			   int cpu, bool overwrite)
+static u64 buffer__seq(const struct persistent_buffer *buf)
+{
+	const struct perf_event_mmap_page *pc = buf->map.base;
+
+	return pc->buffer_seq;
+}
+
+/* Map the buffer that the event has now. It was of @size, but may be replaced at any time. */
+static int map_current(struct perf_mmap *map, int fd, u64 size, int cpu, bool overwrite)
 {
 	struct perf_cpu mmap_cpu = { .cpu = cpu };
+	struct perf_event_persist info;
+	int err;
+
+	perf_mmap__init(map, NULL, overwrite, NULL);
+	for (;;) {
+		if (!perf_mmap__mmap_existing(map, size, fd, mmap_cpu))
+			return 0;
+
+		err = -errno;
+		if (persistent__get_event(fd, &info) || info.buffer_size == size)
+			return err;
+		size = info.buffer_size;
+	}
+}
+
+int persistent_reader__add(struct persistent_reader *reader, const struct persistent_ns *ns,
+			   const struct persistent_member *member, int fd)
+{
 	struct persistent_buffer *buffers, *buf;
+	int err;
 
 	buffers = realloc(reader->buffers, (reader->nr + 1) * sizeof(*buffers));
 	if (!buffers)
@@ -101,12 +137,13 @@ int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size
 
 	buf = &buffers[reader->nr];
 	memset(buf, 0, sizeof(*buf));
-	perf_mmap__init(&buf->map, NULL, overwrite, NULL);
-	if (perf_mmap__mmap_existing(&buf->map, size, fd, mmap_cpu))
-		return -errno;
-
-	reader->nr++;
-	return 0;
+	buf->ns = ns;
+	buf->id = member->id;
+	err = map_current(&buf->map, fd, member->buffer_size, member->cpu,
+			  member->flags & PERF_PERSIST_OVERWRITE);
+	if (!err)
+		reader->nr++;
+	return err;
 }
 
 static int reader__alloc_copy(struct persistent_reader *reader, size_t size)
@@ -196,59 +233,134 @@ static int reader__push_reverse(struct persistent_reader *reader, size_t nr)
 	return reader__flush(reader);
 }
 
-/* Up to where have writers reserved? Read on the CPU of the event itself. */
+static bool is_gone(int err)
+{
+	return err == -ENOENT || err == -ENODEV;
+}
+
+static void buffer__note_next(struct persistent_buffer *buf, const struct perf_event_persist *info)
+{
+	if (info->buffer_seq > buffer__seq(buf))
+		buf->next_size = info->buffer_size;
+}
+
+/*
+ * Up to where have writers reserved? Read on the CPU of the event itself. Of a
+ * buffer that was replaced meanwhile no more is said than that.
+ */
 static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 {
-	struct perf_event_persist info = { .size = sizeof(info), };
-
-	if (!ioctl(buf->map.fd, PERF_EVENT_IOC_GET_PERSIST, &info)) {
-		*reserved = info.head;
-		return 0;
-	}
+	struct perf_event_persist info;
+	int err = persistent__get_event(buf->map.fd, &info);
 
 	/* Deleted meanwhile: the event stopped, and with it the writers. */
-	if (errno == ENOENT || errno == ENODEV) {
+	if (is_gone(err)) {
 		*reserved = perf_mmap__read_head(&buf->map);
 		return 0;
 	}
 
-	return -errno;
+	if (!err) {
+		*reserved = info.head;
+		buffer__note_next(buf, &info);
+	}
+	return err;
+}
+
+/* There is nothing new in it, but maybe in the one that took its place. */
+static int buffer__check_replaced(struct persistent_buffer *buf)
+{
+	struct perf_event_persist info;
+	int err = persistent_ns__get_member(buf->ns, buf->id, &info);
+
+	if (!err)
+		buffer__note_next(buf, &info);
+	return is_gone(err) ? 0 : err;
+}
+
+/* Copy what is new, which ends at @head. */
+static int buffer__copy_fresh(struct persistent_buffer *buf, struct persistent_reader *reader,
+			      u64 *head, u64 *len)
+{
+	int err;
+
+	*head = perf_mmap__read_head(&buf->map);
+	*len = min(buf->pos - *head, (u64)buf->map.mask + 1);
+	err = reader__alloc_copy(reader, *len);
+	if (!err && *len)
+		perf_mmap__copy(&buf->map, *head, *len, reader->copy);
+	return err;
+}
+
+static int buffer__read_mapped(struct persistent_buffer *buf, struct persistent_reader *reader)
+{
+	u64 size = (u64)buf->map.mask + 1;
+	u64 head, len, fresh, reserved, overwritten;
+	ssize_t nr;
+	int err;
+
+	err = buffer__copy_fresh(buf, reader, &head, &len);
+	if (err)
+		return err;
+
+	reserved = head;
+	err = len ? buffer__reserved(buf, &reserved) : buffer__check_replaced(buf);
+
+	/* Its last records came after the copy. There are going to be no others. */
+	if (!err && buf->next_size) {
+		err = buffer__copy_fresh(buf, reader, &head, &len);
+		reserved = head;
+	}
+	if (err || !len)
+		return err;
+
+	overwritten = min(head - reserved, size);
+	len = min(len, size - overwritten);
+	nr = reader__find_records(reader, 0, len);
+	if (nr < 0)
+		return nr;
+
+	fresh = buf->pos - head;
+	if (buf->started)
+		buf->overtaken += fresh - reader->starts[nr];
+	buf->fresh += min(fresh, size);
+	buf->pos = head;
+	return reader__push_reverse(reader, nr);
+}
+
+/* Go on at the start of the buffer that took the place of this one. */
+static int buffer__map_next(struct persistent_buffer *buf)
+{
+	u64 seq = buffer__seq(buf);
+	struct perf_mmap map = { .base = NULL };
+	int err = map_current(&map, buf->map.fd, buf->next_size, buf->map.cpu.cpu,
+			      buf->map.overwrite);
+
+	if (err)
+		return err;
+
+	perf_mmap__munmap(&buf->map);
+	buf->map = map;
+	buf->pos = 0;
+	buf->next_size = 0;
+	buf->started = true;
+	buf->skipped += buffer__seq(buf) - seq - 1;
+	return 0;
 }
 
 static int buffer__read_backward(struct persistent_buffer *buf,
 				 struct persistent_reader *reader)
 {
-	u64 size = (u64)buf->map.mask + 1;
-	u64 head = perf_mmap__read_head(&buf->map);
-	u64 fresh = buf->pos - head;
-	u64 len = min(fresh, size), overwritten, reserved = head;
-	ssize_t nr;
-	int err;
+	int err = buffer__read_mapped(buf, reader);
 
-	if (!len)
-		return 0;
-
-	err = reader__alloc_copy(reader, len);
-	if (err)
-		return err;
-
-	perf_mmap__copy(&buf->map, head, len, reader->copy);
-
-	err = buffer__reserved(buf, &reserved);
-	if (err)
-		return err;
-
-	overwritten = min(head - reserved, size);
-	len = min(len, size - overwritten);
-
-	nr = reader__find_records(reader, 0, len);
-	if (nr < 0)
-		return nr;
-
-	if (buf->started)
-		buf->overtaken += fresh - reader->starts[nr];
-	buf->pos = head;
-	return reader__push_reverse(reader, nr);
+	while (err >= 0 && buf->next_size) {
+		err = buffer__map_next(buf);
+		/* Deleted meanwhile, and what is in there with it */
+		if (is_gone(err))
+			return 0;
+		if (!err)
+			err = buffer__read_mapped(buf, reader);
+	}
+	return err;
 }
 
 static int buffer__read_forward(struct persistent_buffer *buf,
@@ -289,6 +401,7 @@ static int buffer__read_forward(struct persistent_buffer *buf,
 		return nr;
 
 	buf->overtaken += start + skip - buf->pos;
+	buf->fresh += start + reader->starts[nr] - buf->pos;
 	buf->pos = start + reader->starts[nr];
 	if (!nr)
 		return 0;
@@ -327,9 +440,10 @@ static int reader__read(struct persistent_reader *reader)
 
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
-		u64 before = buf->pos, fresh;
+		u64 fresh;
 		int err;
 
+		buf->fresh = 0;
 		if (buf->map.overwrite)
 			err = buffer__read_backward(buf, reader);
 		else
@@ -338,8 +452,7 @@ static int reader__read(struct persistent_reader *reader)
 			return err;
 
 		buf->started = true;
-		fresh = buf->map.overwrite ? before - buf->pos : buf->pos - before;
-		fresh = min_t(u64, fresh, buf->map.mask);
+		fresh = min_t(u64, buf->fresh, buf->map.mask);
 		fullest = max_t(int, fullest, fresh * 100 / buf->map.mask);
 	}
 
@@ -373,13 +486,23 @@ int persistent_reader__next_ms(int ms, int percent)
 
 void persistent_reader__warn_overtaken(struct persistent_reader *reader)
 {
+	u64 skipped = 0;
+
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
 
+		/* A snapshot takes one of each. */
+		skipped = max(skipped, buf->skipped);
 		if (buf->overtaken) {
 			pr_warning("WARNING: CPU %d: %llu bytes were gone before they could be read\n",
 				   buf->map.cpu.cpu, (unsigned long long)buf->overtaken);
 		}
+	}
+
+	if (skipped) {
+		pr_warning("WARNING: %llu snapshot%s taken before %s could be read: what is in there is missing\n",
+			   (unsigned long long)skipped, skipped > 1 ? "s were" : " was",
+			   skipped > 1 ? "they" : "it");
 	}
 }
 

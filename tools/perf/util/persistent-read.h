@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 struct perf_event_mmap_page;
+struct persistent_member;
+struct persistent_ns;
 struct persistent_reader;
 struct ui_progress;
 
@@ -16,8 +18,12 @@ typedef int (*persistent_push_t)(void *to, void *records, size_t size);
 struct persistent_reader *persistent_reader__new(void);
 void persistent_reader__delete(struct persistent_reader *reader);
 
-int persistent_reader__add(struct persistent_reader *reader, int fd, size_t size,
-			   int cpu, bool overwrite);
+/*
+ * The buffer of a member that is open as @fd. When it is replaced, reading goes on
+ * with the next one. @ns and @fd stay open as long as the reader is used.
+ */
+int persistent_reader__add(struct persistent_reader *reader, const struct persistent_ns *ns,
+			   const struct persistent_member *member, int fd);
 
 /* Update @progress from now on. */
 void persistent_reader__set_progress(struct persistent_reader *reader,
@@ -33,7 +39,7 @@ int persistent_reader__read(struct persistent_reader *reader,
  */
 int persistent_reader__next_ms(int ms, int percent);
 
-/* What was overwritten or consumed on each CPU between two reads */
+/* What was overwritten, consumed or replaced on each CPU between two reads */
 void persistent_reader__warn_overtaken(struct persistent_reader *reader);
 
 /* Any user page, for the conversion of times; NULL without a buffer */

@@ -68,8 +68,7 @@ bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts)
 	return opts->last || opts->from || opts->to;
 }
 
-/* Something like 30s */
-static int parse_last(const char *str, u64 *ns)
+int persistent__parse_duration(const char *option, const char *str, u64 *ns)
 {
 	static const struct {
 		const char	*unit;
@@ -94,8 +93,8 @@ static int parse_last(const char *str, u64 *ns)
 		}
 	}
 
-	pr_err("--last takes a number with a unit, ns, us, ms, s, m or h, as in --last 30s: not '%s'.\n",
-	       str);
+	pr_err("%s takes a number with a unit, ns, us, ms, s, m or h, as in %s 30s: not '%s'.\n",
+	       option, option, str);
 	return -EINVAL;
 }
 
@@ -122,7 +121,7 @@ static int slice__parse(struct persistent_slice *slice, const struct persistent_
 	}
 
 	if (opts->last)
-		err = parse_last(opts->last, &slice->last);
+		err = persistent__parse_duration("--last", opts->last, &slice->last);
 	if (!err && opts->from)
 		err = parse_time("--from", opts->from, &slice->from);
 	if (!err && opts->to)

@@ -16,6 +16,9 @@
  *   deleted    by a SET_PERSIST of NULL on the namespace
  *
  * Until it is published it goes away with the descriptors of its creator.
+ *
+ * A snapshot is a namespace as well, whose events nobody can switch on: how it
+ * comes about is known to persistent-control.c.
  */
 #include "persistent.h"
 
@@ -190,9 +193,33 @@ static void err_missing(const char *name)
 	free(names);
 }
 
-static int name_cmp(const void *a, const void *b)
+u32 persistent__snapshot_number(const char *name, const char *of)
 {
-	return strcmp(*(char * const *)a, *(char * const *)b);
+	size_t len = strlen(of);
+	unsigned long nr;
+	char *end;
+
+	if (strncmp(name, of, len) || name[len] != '.' || !isdigit(name[len + 1]))
+		return 0;
+
+	nr = strtoul(name + len + 1, &end, 10);
+	return *end || nr > UINT_MAX ? 0 : nr;
+}
+
+/* flight, flight.2, flight.10, flight-deck */
+static int name_cmp(const void *_a, const void *_b)
+{
+	const char *a = *(char * const *)_a, *b = *(char * const *)_b;
+	size_t len_a = strcspn(a, "."), len_b = strcspn(b, ".");
+	int cmp = strncmp(a, b, min(len_a, len_b));
+
+	if (cmp || len_a != len_b)
+		return cmp ?: (len_a < len_b ? -1 : 1);
+
+	/* The longer number is the larger one. */
+	len_a = strlen(a);
+	len_b = strlen(b);
+	return len_a == len_b ? strcmp(a, b) : (len_a < len_b ? -1 : 1);
 }
 
 char **persistent__names(void)
@@ -341,8 +368,37 @@ static void ns__fill(struct persistent_ns *ns, const struct perf_event_persist *
 	ns->id = info->ns_id;
 	ns->created_ns = info->created_ns;
 	ns->owner_uid = info->owner_uid;
+	ns->source_id = info->source_id;
+	ns->number = info->number;
+	ns->trigger = info->trigger;
+	ns->keep = info->keep;
+	ns->spares = info->spares;
+	ns->snapshot = info->flags & PERF_PERSIST_SNAPSHOT;
 	memcpy(ns->name, info->name, sizeof(ns->name));
 	memcpy(ns->owner_comm, info->owner_comm, sizeof(ns->owner_comm));
+}
+
+/* An event that is open, without its attr */
+int persistent__get_event(int fd, struct perf_event_persist *info)
+{
+	*info = (struct perf_event_persist) { .size = sizeof(*info) };
+	return ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, info) ? -errno : 0;
+}
+
+/*
+ * The same as the namespace knows it: all but the head of its buffer, for which
+ * the CPU that it is on would have to be asked.
+ */
+int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
+			      struct perf_event_persist *info)
+{
+	*info = (struct perf_event_persist) {
+		.size	  = sizeof(*info),
+		.event_id = id - 1,
+	};
+	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_PERSIST, info))
+		return -errno;
+	return info->event_id == id ? 0 : -ENOENT;
 }
 
 /* Look at the first member: it knows what there is to know of the whole. */
@@ -356,6 +412,12 @@ static int ns__init(struct persistent_ns *ns)
 		ns__fill(ns, &info);
 	/* Deleted since it was opened */
 	return err == -ENODEV ? -ENOENT : err;
+}
+
+/* What is known of the whole may be another now. poll() waits for the next change. */
+int persistent_ns__look_again(struct persistent_ns *ns)
+{
+	return ns__init(ns);
 }
 
 static struct persistent_ns *ns__new(int fd)
@@ -562,6 +624,17 @@ int persistent_member__written(const struct persistent_member *member, int fd, u
 	return err;
 }
 
+/* What a snapshot holds does not change: it is read and deleted. */
+int persistent_ns__check_live(const struct persistent_ns *ns)
+{
+	if (!ns->snapshot)
+		return 0;
+
+	pr_err("'%s' is a snapshot, in which nothing changes any more: use '%.*s' for what goes on.\n",
+	       ns->name, (int)strcspn(ns->name, "."), ns->name);
+	return -EINVAL;
+}
+
 static int ns__ioctl(const struct persistent_ns *ns, unsigned long cmd, const char *what)
 {
 	int err;
@@ -576,15 +649,16 @@ static int ns__ioctl(const struct persistent_ns *ns, unsigned long cmd, const ch
 
 int persistent_ns__enable(struct persistent_ns *ns)
 {
-	return ns__ioctl(ns, PERF_EVENT_IOC_ENABLE, "enable");
+	return persistent_ns__check_live(ns) ?: ns__ioctl(ns, PERF_EVENT_IOC_ENABLE, "enable");
 }
 
 int persistent_ns__disable(struct persistent_ns *ns)
 {
-	int err = ns__ioctl(ns, PERF_EVENT_IOC_DISABLE, "disable");
+	int err = persistent_ns__check_live(ns) ?:
+		  ns__ioctl(ns, PERF_EVENT_IOC_DISABLE, "disable");
 
 	if (!err)
-		ns->stopped = true;
+		ns->disabled = true;
 	return err;
 }
 
@@ -639,7 +713,7 @@ int persistent_ns__enable_again(struct persistent_ns *ns)
 	char buf[STRERR_BUFSIZE];
 	int err = 0, nr_off = 0;
 
-	if (!ns->stopped)
+	if (!ns->disabled)
 		return 0;
 
 	for (int i = 0; i < ns->nr_members; i++)
@@ -654,7 +728,7 @@ int persistent_ns__enable_again(struct persistent_ns *ns)
 		pr_err("Cannot enable the namespace '%s' again: %s\n", ns->name,
 		       str_error_r(-err, buf, sizeof(buf)));
 	else
-		ns->stopped = false;
+		ns->disabled = false;
 	return err;
 }
 
@@ -663,11 +737,40 @@ int persistent_ns__delete(struct persistent_ns *ns)
 	return ns__ioctl(ns, PERF_EVENT_IOC_SET_PERSIST, "delete");
 }
 
+/* They outlive what they were taken of, and hold memory. */
+void persistent__tell_of_snapshots(const char *name)
+{
+	char **names = persistent__names();
+	struct strbuf sb = STRBUF_INIT;
+
+	for (int i = 0; names && names[i]; i++) {
+		if (persistent__snapshot_number(names[i], name))
+			strbuf_addf(&sb, " %s", names[i]);
+	}
+	if (sb.len)
+		pr_info("The snapshots of '%s' remain:%s.\nDelete them with 'perf ctl -d \"%s.*\"'.\n",
+			name, sb.buf, name);
+	strbuf_release(&sb);
+	persistent__free_names(names);
+}
+
 /* What perf record -P adds to learn of tasks and maps counts nothing itself. */
 bool persistent_member__is_sideband(const struct persistent_member *member)
 {
 	return member->attr.type == PERF_TYPE_SOFTWARE &&
 	       member->attr.config == PERF_COUNT_SW_DUMMY;
+}
+
+/* The buffer of @member: is it only for those that count nothing? */
+bool persistent_ns__is_sideband_ring(const struct persistent_ns *ns,
+				     const struct persistent_member *member)
+{
+	for (int i = 0; i < ns->nr_members; i++) {
+		if (ns->members[i].output_id == member->id &&
+		    !persistent_member__is_sideband(&ns->members[i]))
+			return false;
+	}
+	return true;
 }
 
 /* One attr on another CPU; the same one twice on a CPU is the caller's to tell apart. */

@@ -38,11 +38,17 @@ struct persistent_ns {
 	u64			 created_ns;	/* CLOCK_BOOTTIME */
 	u32			 owner_uid;
 	char			 owner_comm[PERF_PERSIST_COMM_SIZE];
+	u64			 source_id;	/* of a snapshot: what it was taken of */
+	u32			 number;	/* of a snapshot; else that of the last one, or 0 */
+	u32			 trigger;	/* that took the snapshot, or 0 */
+	u32			 keep;		/* snapshots of it at most */
+	u32			 spares;	/* snapshots that take no new memory */
+	bool			 snapshot;
 	struct persistent_member *members;
 	int			 nr_members;
 	int			 nr_unread;	/* members whose records are not read, */
 	const char		*why_unread;	/* and for what reason the last of them */
-	bool			 stopped;	/* by persistent_ns__disable() */
+	bool			 disabled;	/* by persistent_ns__disable() */
 };
 
 enum persistent_use {
@@ -58,6 +64,8 @@ struct persistent {
 	struct persistent_ns	**ns;
 	int			 nr_ns;
 	struct persistent_reader *reader;
+	int			 *fds;		/* of buffers without an evsel of their own */
+	int			 nr_fds;
 };
 
 bool persistent__supported(void);
@@ -66,9 +74,15 @@ int persistent__check_name(const char *name);
 int persistent__check_perfmon(void);
 int persistent__check_free(const char *name);
 
-/* A NULL terminated, sorted list: everybody may see the names. */
+/*
+ * A NULL terminated list, sorted, the snapshots of a namespace behind it:
+ * everybody may see the names.
+ */
 char **persistent__names(void);
 void persistent__free_names(char **names);
+
+/* Number of the snapshot of @of that is called @name, 0 if it is none */
+u32 persistent__snapshot_number(const char *name, const char *of);
 
 /* Those that look up leave it to the caller to say what went wrong. */
 int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **res);
@@ -77,14 +91,19 @@ int persistent__err_open(int err, const char *name);
 struct persistent_ns *persistent_ns__open(const char *name, bool write);
 void persistent_ns__close(struct persistent_ns *ns);
 int persistent_ns__list(struct persistent_ns *ns);
+int persistent_ns__look_again(struct persistent_ns *ns);
+int persistent_ns__check_live(const struct persistent_ns *ns);
 int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_cpu_map *only,
 			      int *nr);
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id);
+int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
+			      struct perf_event_persist *info);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
 int persistent_ns__enable(struct persistent_ns *ns);
 int persistent_ns__disable(struct persistent_ns *ns);
 int persistent_ns__enable_again(struct persistent_ns *ns);
 int persistent_ns__delete(struct persistent_ns *ns);
+void persistent__tell_of_snapshots(const char *name);
 
 void persistent__make_printable(char *str);
 
@@ -96,9 +115,13 @@ char *persistent__events_of(const char *name);
 bool persistent_member__is_sideband(const struct persistent_member *member);
 bool persistent_member__is_same_event(const struct persistent_member *member,
 				      const struct persistent_member *other);
+bool persistent_ns__is_sideband_ring(const struct persistent_ns *ns,
+				     const struct persistent_member *member);
 int persistent_member__written(const struct persistent_member *member, int fd, u64 *bytes);
 int persistent_member__open(const struct persistent_ns *ns,
 			    const struct persistent_member *member);
+
+int persistent__get_event(int fd, struct perf_event_persist *info);
 
 int persistent__publish(struct evlist *evlist, struct evlist *sideband,
 			const char *name, u64 flags);
@@ -115,6 +138,7 @@ int evlist__config_attached(struct evlist *evlist, struct record_opts *opts);
 void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx);
+int evsel__read_attached_lost(struct evsel *evsel, int cpu_map_idx, u64 *lost);
 int evlist__start_attached(struct evlist *evlist);
 
 #endif /* __PERF_PERSISTENT_H */

@@ -44,17 +44,22 @@ test_completion() {
 	. "$script"
 
 	complete_words "ctl" perf ct
-	for option in -l -r -d --list --read --delete; do
+	for option in -l -r -d -s -t --list --read --delete --snapshot --clear --resize \
+		      --trigger --wait; do
 		complete_words "$ns ${ns}2" perf ctl "$option" "$prefix"
 	done
 	complete_words "${ns}2" perf ctl -d "$ns" "${ns}2"
-	for option in -o -C --output --cpu --last --from --to --max-size; do
+	for option in -o -C -m --output --cpu --last --from --to --max-size --mmap-pages \
+		      --keep --spares --filter --count --after --cool-down --times --remove \
+		      --timeout; do
 		complete_words "" perf ctl "$option" "$prefix"
 		complete_words "$ns ${ns}2" perf ctl "$option" 1 -r "$prefix"
 	done
+	complete_words "snapshot" perf ctl -t "$ns" --when panic --do sn
+	complete_words "$exec_event" perf ctl -t "$ns" --when "${exec_event%c}"
 	complete_words "--last" perf ctl --la
-	complete_words "--from" perf ctl -r "$ns" --last 5s --f
-	complete_words "--max-size" perf ctl -r "$ns" --m
+	complete_words "--from" perf ctl -r "$ns" --last 5s --fr
+	complete_words "--max-size" perf ctl -r "$ns" --ma
 	complete_words "--json" perf ctl -l --j
 	complete_words "--verbose" perf ctl -l --v
 	for option in record stat top; do

@@ -47,6 +47,12 @@ BUFFER = {
 	"overwritten_bytes": (int,), "held_bytes": (int,), "records": (int,),
 	"oldest_ns": (int, NONE), "newest_ns": (int, NONE),
 }
+TRIGGER = {
+	"number": (int,), "when": (str,), "event": (str, NONE), "do": (str,),
+	"events": (int,), "after_ns": (int,), "cool_down_ns": (int,), "times": (int, NONE),
+	"fired": (int,), "done": (int,), "failed": (int,), "error": (int, NONE),
+	"last_fired_ns": (int, NONE), "freeze_ns": (int, NONE), "last_snapshot": (int, NONE),
+}
 NAMESPACE = {
 	"name": (str,), "id": (int,), "state": (str,), "all_cpus": (bool,),
 	"created_ns": (int,), "age_ns": (int,), "now_ns": (int,),
@@ -54,7 +60,8 @@ NAMESPACE = {
 	"cpus": [(int,)], "cpus_offline": [(int,)], "cpus_missing": [(int,)],
 	"buffer_bytes": (int,), "lost": (int,), "overwritten_bytes": (int,),
 	"oldest_ns": (int, NONE), "newest_ns": (int, NONE),
-	"events": [EVENT], "buffers": [BUFFER],
+	"snapshot": (NONE,), "keep": (int,), "spares": (int,), "last_snapshot": (int, NONE),
+	"events": [EVENT], "buffers": [BUFFER], "triggers": [TRIGGER],
 }
 
 def compare(what, schema, value):

@@ -102,6 +102,16 @@ test_refused() {
 	refuse "no such namespace" "no namespace called" perf top --stdio -e "persistent/${ns}_not/"
 }
 
+# It goes on with the buffers that come next.
+test_snapshot() {
+	start_top -s comm -e "persistent/$ns/"
+	shows "what is in the buffers" "% *before"
+	check "take a snapshot" perf ctl -s "$ns"
+	run_busy after
+	shows "who came after it" "% *after"
+	ends press q
+}
+
 check "create" perf record -P "$ns" -a -m 1024 -e cpu-clock/freq=100,name=clock/ -e "$exec_event"
 mark 3
 run_busy before
@@ -110,4 +120,5 @@ test_quit
 test_mixed
 test_unchanged
 test_refused
+test_snapshot
 exit "$failed"

@@ -20,15 +20,14 @@ at_end() {
 }
 
 persistent_cleanup() {
-	local status=$? name i
+	local status=$? i names
 
 	trap - EXIT HUP TERM INT
 	for ((i = ${#undo[@]} - 1; i >= 0; i--)); do
 		"${undo[i]}"
 	done
-	for name in "$persistent_pmu"/events/"$prefix"*; do
-		[ -e "$name" ] && perf ctl -d "${name##*/}"
-	done
+	names=("$persistent_pmu"/events/"$prefix"*)
+	[ -e "${names[0]}" ] && perf ctl -d "${names[@]##*/}"
 	rm -rf "$tmp"
 	exit "$status"
 }
@@ -166,4 +165,71 @@ mark() {
 marks() {
 	perf script -i "$1" -F event,trace 2> /dev/null |
 		grep -c "sched_process_exec: filename=$marker " || true
+}
+
+# Records that are told apart by a number, which nothing but a sample has in it
+number_event=syscalls:sys_enter_kill
+number_base=2000000000
+number_filter="sig == 0 && pid >= $number_base"
+
+require_numbers() {
+	perf list tracepoint 2> /dev/null | grep -q "$number_event" ||
+		skip "no tracepoint $number_event"
+}
+
+# keep_numbers NS OPTION...: make a namespace that records them
+keep_numbers() {
+	local name=$1
+
+	shift
+	check "create $name" perf record -P "$name" -e "$number_event" --filter "$number_filter" "$@"
+}
+
+# number N...: record them
+number() {
+	local n
+
+	for n; do
+		kill -0 $((number_base + n)) 2> /dev/null || true
+	done
+}
+
+# numbers FILE: those in there, in their order
+numbers() {
+	local hex
+
+	perf script -i "$1" -F trace 2> /dev/null | sed -n 's/.*pid: 0x\([0-9a-f]*\),.*/\1/p' |
+		while read -r hex; do
+			echo $((16#$hex - number_base))
+		done | paste -s -d ' '
+}
+
+# holds NS EXPECTED: the numbers that are in a namespace
+holds() {
+	check "read $1" perf ctl -r "$1" -o "$data"
+	same "numbers in $1" "$2" "$(numbers "$data")"
+}
+
+# is_in FILE N: a sample with this number is in there, as it is in memory
+is_in() {
+	local n=$((number_base + $2)) bytes
+
+	bytes=$(printf '\\x%02x' $((n & 255)) $((n >> 8 & 255)) $((n >> 16 & 255)) $((n >> 24)))
+	LC_ALL=C grep -qaP "$bytes" "$1"
+}
+
+# eventually WHAT COMMAND...: it succeeds, sooner or later
+eventually() {
+	local what=$1
+
+	shift
+	for _ in $(seq 600); do
+		if "$@"; then
+			pass "$what"
+			return
+		fi
+		sleep 0.1
+	done
+	fail "$what: '$*' does not succeed"
+	return 1
 }

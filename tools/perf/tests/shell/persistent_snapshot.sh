@@ -1,0 +1,286 @@
+#!/bin/bash
+# perf ctl -s sets aside what namespaces of events hold, and loses nothing
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+require_numbers
+max_persistent=/proc/sys/kernel/perf_event_max_persistent
+
+# snapshots NS: the numbers of those that there are
+snapshots() {
+	find "$persistent_pmu/events/" -name "$1.*" | sed "s/.*\.//" | sort -n | paste -s -d ' '
+}
+
+# state NS EXPECTED
+state() {
+	check "list $1" perf ctl -l "$1"
+	same "state of $1" "$2" "$(column STATE)"
+}
+
+test_snapshot() {
+	number 1 2 3
+	check "take one" perf ctl -s "$ns"
+	says "it says what" "'$ns.1' holds what '$ns' recorded; 1 of at most 8 snapshots kept"
+	number 4
+	holds "$ns.1" "1 2 3"
+	holds "$ns" "4"
+	state "$ns.1" snapshot
+	says "whose" "^This is snapshot 1 of '$ns', taken by hand\.$"
+	state "$ns" on
+	says "the last one" "the last one was '$ns.1', at most 8 are kept, 0 spares"
+	check "it is in the list" sh -c "perf ctl -l | grep '^$ns\.1  *snapshot'"
+	check "perf record reads it" perf record -e "persistent/$ns.1/" -a -o "$data"
+	same "numbers" "1 2 3" "$(numbers "$data")"
+	check "perf report" sh -c "perf report -i $data --stdio 2>&1 | grep -q '100.00%'"
+}
+
+# Who ran before it was taken has its name in there.
+test_sideband() {
+	local said=$tmp/side_$$
+
+	cp "$BASH" "$said"
+	"$said" -c "kill -0 $((number_base + 5)) 2> /dev/null; :"
+	check "take one" perf ctl -s "$ns"
+	holds "$ns.2" "4 5"
+	check "who it was" sh -c "perf script -i $data -F comm,event 2> /dev/null |
+		grep -q '^ *${said##*/} *$number_event'"
+	holds "$ns" ""
+}
+
+# In one file each record is there once, and the same event is one event.
+test_several() {
+	number 6
+	check "read all" perf record -e "persistent/$ns/" -e "persistent/$ns.1/" \
+	      -e "persistent/$ns.2/" -o "$data"
+	same "numbers" "1 2 3 4 5 6" "$(numbers "$data")"
+	same "events" 1 "$(perf evlist -i "$data" | grep -c "$number_event")"
+}
+
+test_keep() {
+	check "keep two" perf ctl -s --keep 2 "$ns"
+	says "it says so" "'$ns.3' holds .*; 2 of at most 2 snapshots kept"
+	same "snapshots" "2 3" "$(snapshots "$ns")"
+	number 7
+	check "another" perf ctl -s "$ns"
+	same "snapshots" "3 4" "$(snapshots "$ns")"
+	holds "$ns.4" "7"
+	check "keep more" perf ctl -s --keep 3 "$ns"
+	same "snapshots" "3 4 5" "$(snapshots "$ns")"
+}
+
+# shellcheck disable=SC2317 # eventually calls it
+has_spares() {
+	perf ctl -l "$ns" | grep -q ", $1 spares\?\.$"
+}
+
+test_spares() {
+	check "two spares" perf ctl --spares 2 "$ns"
+	eventually "they are listed" has_spares 2
+	number 8
+	check "take one" perf ctl -s "$ns"
+	holds "$ns.6" "8"
+	eventually "there are two again" has_spares 2
+	check "none" perf ctl --spares 0 "$ns"
+	eventually "there are none" has_spares 0
+}
+
+test_clear() {
+	number 9
+	check "clear" perf ctl --clear "$ns"
+	number 10
+	holds "$ns" "10"
+	same "no snapshot comes of it" "4 5 6" "$(snapshots "$ns")"
+}
+
+# What is said of tasks keeps the buffers that it has.
+buffers() {
+	perf ctl -l "$1" | awk '$1 == "0" && ($2 == "events" || $2 == "tasks") { print $2, $3 }' | sort -u |
+		paste -s -d ' '
+}
+
+test_resize() {
+	same "buffers" "events 64K tasks 256K" "$(buffers "$ns")"
+	check "resize" perf ctl --resize "$ns" -m 128K
+	says "it says so" "'$ns' has buffers of 128K per CPU now"
+	says "and where the rest is" "'$ns.7' holds what '$ns' recorded"
+	same "buffers" "events 128K tasks 256K" "$(buffers "$ns")"
+	same "buffers of the old ones" "events 64K tasks 256K" "$(buffers "$ns.7")"
+	number 11
+	holds "$ns.7" "10"
+	holds "$ns" "11"
+}
+
+# Of what perf record runs while it reads: it calls the function that is its argument.
+write_reader_script() {
+	cat > "$tmp/script" <<-EOF
+		. "$tmp/functions"
+		\$1
+	EOF
+	{
+		echo "number_base=$number_base ns=$ns data=$tmp/live tmp=$tmp failed=0"
+		declare -f number is_in eventually pass fail stopped read_slowly read_on
+	} > "$tmp/functions"
+}
+
+# shellcheck disable=SC2317 # the script calls them
+read_on() {
+	local i
+
+	for i in 21 22 23 24; do
+		number "$i"
+		eventually "$i is read" is_in "$data" "$i"
+		if [ "$i" = 23 ]; then
+			perf ctl --resize "$ns" -m 64K
+		else
+			perf ctl -s "$ns"
+		fi
+	done
+	# And one that is not waited for
+	number 25
+	perf ctl -s "$ns"
+	number 26
+}
+
+# shellcheck disable=SC2317
+stopped() {
+	grep -q "^State:.*T" "/proc/$1/status"
+}
+
+# Too slow for two of them: one it never saw.
+# shellcheck disable=SC2317
+read_slowly() {
+	number 31
+	eventually "31 is read" is_in "$data" 31
+	kill -STOP "$PPID"
+	eventually "the reader is stopped" stopped "$PPID"
+	number 32
+	perf ctl -s "$ns"
+	number 33
+	perf ctl -s "$ns"
+	number 34
+	kill -CONT "$PPID"
+}
+
+test_follow() {
+	write_reader_script
+	check "read on" perf record -e "persistent/$ns/" -o "$tmp/live" "$BASH" "$tmp/script" read_on
+	same "nothing is said to be missing" 0 "$(grep -c WARNING "$tmp/out")"
+	same "numbers" "11 21 22 23 24 25 26" "$(numbers "$tmp/live")"
+	check "read slowly" perf record -e "persistent/$ns/" -o "$tmp/live" \
+	      "$BASH" "$tmp/script" read_slowly
+	says "it says so" "WARNING: 1 snapshot was taken before it could be read"
+	same "numbers" "26 31 32 34" "$(numbers "$tmp/live")"
+}
+
+# No record is in two of them or in none, whenever they are taken.
+test_all() {
+	local i last
+
+	keep_numbers "${ns}_all" -a -m 1M
+	for ((i = 1; i <= 2000; i++)); do
+		number "$i"
+	done &
+	for ((i = 1; i <= 5; i++)); do
+		perf ctl -s --keep 6 "${ns}_all" > "$tmp/out" 2>&1 || fail "take one: $(cat "$tmp/out")"
+	done
+	wait $!
+	check "the last one" perf ctl -s "${ns}_all"
+	for ((i = 1; i <= 6; i++)); do
+		perf ctl -r "${ns}_all.$i" -o "$data" > "$tmp/out" 2>&1 ||
+			fail "read $i: $(cat "$tmp/out")"
+		last=$(numbers "$data")
+		[ -z "$last" ] || echo "$last"
+	done > "$tmp/all"
+	same "numbers" "$(seq 2000 | paste -s -d ' ')" "$(paste -s -d ' ' "$tmp/all")" > "$tmp/said"
+	sed 's/\(.\{,60\}\).*/\1/' "$tmp/said"
+}
+
+test_refused() {
+	local max verb last
+
+	last=$(snapshots "$ns")
+	last=${last##* }
+	refuse "no such namespace" "no namespace called '${ns}_not'" \
+	       perf ctl -s "${ns}_not"
+	refuse "none to keep" "from 1 to 1024" perf ctl -s --keep 0 "$ns"
+	refuse "too many to keep" "from 1 to 1024" perf ctl -s --keep 1025 "$ns"
+	refuse "too many spares" "from 0 to 64" perf ctl --spares 65 "$ns"
+	refuse "a size that is none" "as in -m 2M" perf ctl --resize "$ns" -m much
+	refuse "a size and no verb" "-m belongs to --resize" perf ctl -s "$ns" -m 2M
+	refuse "no size" "takes a size" perf ctl --resize "$ns"
+	refuse "keep and no verb" "--keep belongs to" perf ctl --clear --keep 3 "$ns"
+	refuse "two verbs" "Usage" perf ctl -s --clear "$ns"
+	for verb in -s --clear --enable --disable "--spares 1" "--resize -m 64K"; do
+		# shellcheck disable=SC2086 # several words
+		refuse "$verb of a snapshot" "is a snapshot" perf ctl $verb "$ns.$last"
+	done
+	refuse "to count it" "counts nothing" perf stat -e "persistent/$ns.$last/" -a true
+
+	number 41
+	refuse "more memory than there is" "nothing is lost" perf ctl --resize "$ns" -m 256G
+	if [ -w "$max_persistent" ]; then
+		max=$(cat "$max_persistent")
+		echo 1 > "$max_persistent"
+		refuse "too many events" "kernel.perf_event_max_persistent" perf ctl -s "$ns"
+		echo "$max" > "$max_persistent"
+	fi
+	check "read" perf ctl -r "$ns" -o "$data"
+	check "nothing is lost" is_in "$data" 41
+}
+
+test_queue() {
+	check "create a queue" perf record -P "${ns}_queue" -e "$number_event/no-overwrite/" -C 0 -m 1
+	refuse "a queue" "it is a queue" perf ctl -s "${ns}_queue"
+	refuse "to clear it" "it is a queue" perf ctl --clear "${ns}_queue"
+}
+
+test_nobody() {
+	local verb
+
+	require_nobody || return 0
+	for verb in -s --clear "--spares 1" "--resize -m 64K"; do
+		# shellcheck disable=SC2086
+		refuse "$verb as nobody" "No permission" "${nobody[@]}" "$tmp/perf" ctl $verb "$ns"
+	done
+}
+
+# They outlive what they were taken of.
+test_delete() {
+	local last
+
+	last=$(snapshots "$ns")
+	last=${last##* }
+	check "take the last one" perf ctl -s --keep 3 "$ns"
+	((last++))
+	check "delete one" perf ctl -d "$ns.$((last - 2))"
+	same "snapshots" "$((last - 1)) $last" "$(snapshots "$ns")"
+	check "delete what they are of" perf ctl -d "$ns"
+	says "it says that they remain" "remain: $ns.$((last - 1)) $ns.$last"
+	check "it is gone" gone "$ns"
+	check "read one and delete it" perf record -e "persistent/$ns.$last/" -o "$data" -k
+	check "41 is in there" is_in "$data" 41
+	same "snapshots" "$((last - 1))" "$(snapshots "$ns")"
+	check "delete the others" perf ctl -d "$ns.*"
+	same "snapshots" "" "$(snapshots "$ns")"
+	refuse "none are left" "There are no snapshots of '$ns'" perf ctl -d "$ns.*"
+}
+
+keep_numbers "$ns" -a -m 64K
+test_snapshot
+test_sideband
+test_several
+test_keep
+test_spares
+test_clear
+test_resize
+test_follow
+test_all
+test_refused
+test_queue
+test_nobody
+test_delete
+exit "$failed"

@@ -1,0 +1,290 @@
+#!/bin/bash
+# perf ctl -t has the kernel stop namespaces of events and take snapshots of them
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+require_numbers
+
+# trigger N OPTION...: add one that waits for number N
+trigger() {
+	local n=$1
+
+	shift
+	check "add a trigger" perf ctl -t "$ns" --when "$number_event" \
+	      --filter "sig == 0 && pid == $((number_base + n))" "$@"
+}
+
+# What is listed of trigger @1 in the column of that name; cells have no blanks but WHEN
+cell() {
+	perf ctl -l "$ns" | awk -v nr="$1" -v name="$2" '
+		$1 == "NR" && $2 == "WHEN" { for (i = 1; i <= NF; i++) at[$i] = NF - i; listed = 1; next }
+		listed && $1 == nr { print $(NF - at[name]); exit }'
+}
+
+# shellcheck disable=SC2317 # eventually calls it
+cell_is() {
+	[ "$(cell "$1" "$2")" = "$3" ]
+}
+
+# A trigger's events are seen in its row before what comes of them is.
+comes_to() {
+	eventually "$2 of trigger $1 is $3" cell_is "$@" ||
+		{ perf ctl -l "$ns"; return 1; }
+}
+
+remove() {
+	check "remove trigger $1" perf ctl -t "$ns" --remove "$1"
+}
+
+test_snapshot() {
+	trigger 3 --do snapshot
+	says "it says its number" "trigger 1 of '$ns': snapshot when $number_event"
+	number 1 2 3
+	comes_to 1 RESULT "$ns.1"
+	number 4
+	holds "$ns.1" "1 2 3"
+	holds "$ns" "4"
+	same "fired" 1 "$(cell 1 FIRED)"
+	same "done" 1 "$(cell 1 DONE)"
+	check "list" perf ctl -l "$ns.1"
+	says "by whom" "This is snapshot 1 of '$ns', taken by trigger 1\.$"
+	number 3
+	comes_to 1 RESULT "$ns.2"
+	holds "$ns.2" "4 3"
+	remove 1
+	number 3
+	check "list" sh -c "! perf ctl -l $ns | grep 'WHEN'"
+	holds "$ns" "3"
+}
+
+# What follows is in there, too.
+test_after() {
+	trigger 10 --do snapshot --after 3s
+	number 10 11
+	comes_to 2 RESULT "$ns.3"
+	holds "$ns.3" "3 10 11"
+	same "after" 3s "$(cell 2 AFTER)"
+	remove 2
+}
+
+test_times() {
+	trigger 12 --do snapshot --times 1
+	number 12
+	comes_to 3 DONE 1/1
+	number 12
+	comes_to 3 FIRED 2
+	same "no more often" 1/1 "$(cell 3 DONE)"
+	same "result" "$ns.4" "$(cell 3 RESULT)"
+	remove 3
+}
+
+test_cool_down() {
+	trigger 13 --do snapshot --cool-down 1h
+	number 13
+	comes_to 4 DONE 1
+	number 13 13
+	comes_to 4 FIRED 3
+	same "too early" 1 "$(cell 4 DONE)"
+	same "result" "$ns.5" "$(cell 4 RESULT)"
+	same "cool-down" 3600s "$(cell 4 COOL-DOWN)"
+	remove 4
+}
+
+# They are counted on each CPU: these are on one.
+test_count() {
+	check "clear" perf ctl --clear "$ns"
+	trigger 14 --do snapshot --count 3
+	taskset -c 0 "$BASH" -c "
+		for i in 1 2 3 4; do kill -0 $((number_base + 14)) 2> /dev/null; done; :"
+	comes_to 5 RESULT "$ns.6"
+	same "the third" 1 "$(cell 5 FIRED)"
+	remove 5
+}
+
+# Several have numbers of their own.
+test_several() {
+	trigger 15 --do snapshot
+	trigger 16 --do snapshot
+	number 16
+	comes_to 7 RESULT "$ns.7"
+	same "the other one" 0 "$(cell 6 FIRED)"
+	remove 6
+	number 15 16
+	comes_to 7 RESULT "$ns.8"
+	remove 7
+}
+
+# held: the numbers in there; 18 stops it, and may come too late to be one of them
+held() {
+	check "read" perf ctl -r "$ns" -o "$data"
+	same "numbers but 18" "$1" "$(numbers "$data" | sed 's/ 18//')"
+}
+
+test_stop() {
+	check "clear" perf ctl --clear "$ns"
+	trigger 18 --do stop
+	number 17 18
+	comes_to 8 RESULT stopped
+	number 19
+	held "17"
+	check "list" perf ctl -l "$ns"
+	same "state" stopped "$(column STATE)"
+	check "let it go on" perf ctl --enable "$ns"
+	number 20
+	held "17 20"
+	check "list" perf ctl -l "$ns"
+	same "state" on "$(column STATE)"
+	number 18
+	comes_to 8 DONE 2
+	check "let it go on" perf ctl --enable "$ns"
+	remove 8
+}
+
+# shellcheck disable=SC2317
+waiting() {
+	grep -q "waiting for" "$tmp/waits"
+}
+
+# start_waiting OPTION...: in the background, it cannot miss what comes after this
+start_waiting() {
+	: > "$tmp/waits"
+	perf ctl --wait "$ns" "$@" > "$tmp/waits" 2>&1 &
+	waiter=$!
+	eventually "wait" waiting
+}
+
+# waited EXPECTED: with what exit status it ended
+waited() {
+	local status=0
+
+	wait "$waiter" || status=$?
+	same "exit status" "$1" "$status"
+	cp "$tmp/waits" "$tmp/out"
+}
+
+test_wait() {
+	# shellcheck disable=SC2016 # for the other shell
+	local command='echo "$PERF_NAMESPACE,$PERF_SNAPSHOT,$PERF_TRIGGER"; exit 7'
+
+	trigger 21 --do snapshot
+	trigger 22 --do stop
+	start_waiting
+	number 21
+	waited 0
+	says "what it was" "trigger 9 has taken '$ns.9'"
+
+	start_waiting -- sh -c "$command"
+	number 21
+	waited 7
+	says "what the command knows" "^$ns,$ns.10,9$"
+
+	start_waiting -- sh -c "$command"
+	number 22
+	waited 7
+	says "what the command knows" "^$ns,,10$"
+	check "let it go on" perf ctl --enable "$ns"
+
+	start_waiting -- sh -c "$command"
+	check "take one by hand" perf ctl -s "$ns"
+	waited 7
+	says "what the command knows" "^$ns,$ns.11,$"
+
+	start_waiting --timeout 100ms -- sh -c "$command"
+	waited 2
+	says "that it was in vain" "within 100ms"
+
+	start_waiting -- "$tmp/nothing"
+	check "take one by hand" perf ctl -s "$ns"
+	waited 127
+	remove 9
+	remove 10
+}
+
+test_wait_deleted() {
+	start_waiting
+	check "delete it" perf ctl -d "$ns" "$ns.*"
+	waited 255
+	says "that it is gone" "it was deleted"
+}
+
+# Counters, and what happens to a kernel, which is not done here
+test_words() {
+	local word n=11
+
+	check "a counter" perf ctl -t "$ns" --when context-switches --do snapshot --times 1
+	comes_to $n DONE 1/1
+	remove $n
+	for word in panic oops warn hung-task; do
+		case $word in
+		warn)		perf list tracepoint | grep -q error_report:error_report_end || continue ;;
+		hung-task)	perf list tracepoint | grep -q sched:sched_process_hang || continue ;;
+		esac
+		((n++))
+		check "$word" perf ctl -t "$ns" --when "$word" --do stop
+		says "it is trigger $n" "trigger $n of '$ns': stop when $word"
+		check "list" sh -c "perf ctl -l $ns | grep '^$n  *$word  *stop  *- .* 0  *0  *-  *-$'"
+		remove "$n"
+	done
+}
+
+test_refused() {
+	local add=(perf ctl -t "$ns" --do snapshot) snapshot
+
+	refuse "no event" "-t takes --when and --do" "${add[@]}"
+	refuse "nothing to do" "-t takes --when and --do" perf ctl -t "$ns" --when cs
+	refuse "something else to do" "'stop' or 'snapshot'" perf ctl -t "$ns" --when cs --do run
+	refuse "no such event" "perf list" "${add[@]}" --when nothing:at_all
+	refuse "a namespace" "is a namespace" "${add[@]}" --when "persistent/$ns/"
+	refuse "a group" "is a group" "${add[@]}" --when "{cs,faults}"
+	refuse "a period of its own" "use --count" "${add[@]}" --when cpu-clock/period=3/
+	refuse "no such field" "the filter 'pit == 3'" \
+	       "${add[@]}" --when "$number_event" --filter "pit == 3"
+	refuse "a filter of a counter" "which 'cs' is not" "${add[@]}" --when cs --filter "pid == 3"
+	refuse "a filter of a panic" "which 'panic' is not" \
+	       perf ctl -t "$ns" --when panic --do stop --filter "pid == 3"
+	refuse "a snapshot in a panic" "--when panic --do stop" "${add[@]}" --when panic
+	refuse "what comes after a panic" "leave out --after" \
+	       perf ctl -t "$ns" --when panic --do stop --after 1s
+	refuse "a count of none" "--count takes a number" "${add[@]}" --when cs --count 0
+	refuse "a time without a unit" "--after takes a number with a unit" \
+	       "${add[@]}" --when cs --after 3
+	refuse "no such trigger" "has no trigger 99" perf ctl -t "$ns" --remove 99
+	refuse "to add and to remove" "takes no other option" \
+	       perf ctl -t "$ns" --remove 99 --when cs --do stop
+	refuse "an option and no verb" "belong to -t" perf ctl -l --when cs
+	refuse "a command and no verb" "belongs to --wait" perf ctl -l "$ns" -- true
+	refuse "a time-out and no verb" "belongs to --wait" perf ctl -l "$ns" --timeout 3s
+	refuse "to wait for what is not there" "no namespace called" perf ctl --wait "${ns}_not"
+	check "a snapshot" perf ctl -s "$ns"
+	snapshot=$(sed -n "s/.*'\($ns\.[0-9]*\)' holds.*/\1/p" "$tmp/out")
+	refuse "a trigger of a snapshot" "is a snapshot" perf ctl -t "$snapshot" --when panic --do stop
+	refuse "to wait for a snapshot" "is a snapshot" perf ctl --wait "$snapshot"
+	check "nothing of it is there" sh -c "! perf ctl -l $ns | grep 'WHEN'"
+}
+
+test_nobody() {
+	require_nobody || return 0
+	refuse "to add one as nobody" "No permission" \
+	       "${nobody[@]}" "$tmp/perf" ctl -t "$ns" --when panic --do stop
+	refuse "to remove one as nobody" "No permission" \
+	       "${nobody[@]}" "$tmp/perf" ctl -t "$ns" --remove 1
+}
+
+keep_numbers "$ns" -a -m 64K
+test_snapshot
+test_after
+test_times
+test_cool_down
+test_count
+test_several
+test_stop
+test_wait
+test_words
+test_refused
+test_nobody
+test_wait_deleted
+exit "$failed"

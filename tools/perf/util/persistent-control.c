@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshots of namespaces of persistent events.
+ *
+ * To take one gives each buffer of the namespace an empty one for a successor. The
+ * full ones become a namespace of their own, which is called after its number:
+ *
+ *	flight		records
+ *	flight.2	holds what came before, since flight.1 was taken
+ *	flight.1	holds what came before that
+ *
+ * It happens on request, here, or when a trigger fires: persistent-trigger.c.
+ */
+#include "persistent-control.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <sys/ioctl.h>
+#include <internal/lib.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include "debug.h"
+#include "persistent.h"
+#include "util.h"
+
+int persistent__parse_number(const char *option, const char *str, u32 min, u32 max, u32 *nr)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(str, &end, 10);
+	if (*str >= '0' && *str <= '9' && !*end && !errno && value >= min && value <= max) {
+		*nr = value;
+		return 0;
+	}
+
+	pr_err("%s takes a number from %u to %u: not '%s'.\n", option, min, max, str);
+	return -EINVAL;
+}
+
+static int err_control(int err, const struct persistent_ns *ns, const char *what)
+{
+	char buf[STRERR_BUFSIZE];
+
+	switch (err) {
+	case 0:
+		break;
+	case -ENOMEM:
+		pr_err("Cannot %s '%s': there is no memory for more buffers, and nothing is lost. Delete\n"
+		       "snapshots, raise 'ulimit -l', or have buffers ready before with 'perf ctl --spares'.\n",
+		       what, ns->name);
+		break;
+	case -ENOSPC:
+		pr_err("Cannot %s '%s': as many events are kept as kernel.perf_event_max_persistent allows,\n"
+		       "those of snapshots included. Delete some with 'perf ctl -d', or raise it.\n",
+		       what, ns->name);
+		break;
+	case -EOPNOTSUPP:
+		pr_err("Cannot %s '%s': it is a queue, of events with the term 'no-overwrite', whose records\n"
+		       "are for the one who empties it.\n", what, ns->name);
+		break;
+	case -ENODEV:
+		pr_err("Cannot %s '%s': it was deleted.\n", what, ns->name);
+		break;
+	case -ENOTTY:
+		pr_err("Cannot %s '%s': this kernel keeps events, but takes no snapshots.\n",
+		       what, ns->name);
+		break;
+	default:
+		pr_err("Cannot %s '%s': %s\n", what, ns->name,
+		       str_error_r(-err, buf, sizeof(buf)));
+		break;
+	}
+	return err;
+}
+
+static int ns__control(struct persistent_ns *ns, unsigned long cmd, void *arg, const char *what)
+{
+	int err = persistent_ns__check_live(ns);
+
+	if (err)
+		return err;
+	if (ioctl(ns->fd, cmd, arg))
+		err = -errno;
+	return err_control(err, ns, what);
+}
+
+int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 keep, u32 *number)
+{
+	struct perf_event_snapshot snapshot = {
+		.size = sizeof(snapshot),
+		.keep = keep,
+	};
+	int err = ns__control(ns, PERF_EVENT_IOC_SNAPSHOT, &snapshot, "take a snapshot of");
+
+	*number = snapshot.number;
+	return err;
+}
+
+/* Buffers for what is said of tasks and maps keep their size. */
+static struct perf_event_buffer_size *ns__sizes(const struct persistent_ns *ns, u64 size, u32 *nr)
+{
+	struct perf_event_buffer_size *sizes = calloc(ns->nr_members ?: 1, sizeof(*sizes));
+
+	*nr = 0;
+	for (int i = 0; sizes && i < ns->nr_members; i++) {
+		const struct persistent_member *member = &ns->members[i];
+
+		if (member->buffer_size && member->output_id == member->id &&
+		    !persistent_ns__is_sideband_ring(ns, member)) {
+			sizes[*nr].event_id = member->id;
+			sizes[(*nr)++].size = size;
+		}
+	}
+	return sizes;
+}
+
+int persistent_ns__resize(struct persistent_ns *ns, unsigned int pages, u32 keep, u32 *number)
+{
+	struct perf_event_snapshot snapshot = {
+		.size = sizeof(snapshot),
+		.keep = keep,
+	};
+	struct perf_event_buffer_size *sizes;
+	int err = persistent_ns__list(ns);
+
+	if (err)
+		return err_control(err, ns, "list the buffers of");
+
+	sizes = ns__sizes(ns, (u64)pages * page_size, &snapshot.nr_sizes);
+	if (!sizes)
+		return -ENOMEM;
+
+	if (snapshot.nr_sizes) {
+		snapshot.sizes = (u64)(unsigned long)sizes;
+		err = ns__control(ns, PERF_EVENT_IOC_RESIZE, &snapshot, "resize the buffers of");
+	} else {
+		pr_err("'%s' has no buffers: its events only count.\n", ns->name);
+		err = -EINVAL;
+	}
+
+	*number = snapshot.number;
+	free(sizes);
+	return err;
+}
+
+int persistent_ns__clear(struct persistent_ns *ns)
+{
+	return ns__control(ns, PERF_EVENT_IOC_CLEAR, NULL, "clear");
+}
+
+int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr)
+{
+	return ns__control(ns, PERF_EVENT_IOC_SPARES, (void *)(unsigned long)nr,
+			   "allocate buffers for snapshots of");
+}
+
+/* Others may be called the same, of a namespace that is gone and was called as this one. */
+int persistent_ns__count_snapshots(const struct persistent_ns *ns)
+{
+	char **names = persistent__names();
+	int nr = 0;
+
+	for (int i = 0; names && names[i]; i++) {
+		struct persistent_ns *snapshot;
+
+		if (!persistent__snapshot_number(names[i], ns->name) ||
+		    persistent_ns__lookup(names[i], /*write=*/false, &snapshot))
+			continue;
+		nr += snapshot->source_id == ns->id;
+		persistent_ns__close(snapshot);
+	}
+	persistent__free_names(names);
+	return nr;
+}
+
+/*
+ * Waiting: what can be waited for shows in numbers that only grow. They are looked at
+ * in the beginning, and again whenever the kernel says that something changed.
+ */
+
+struct state {
+	u32			  snapshot;	/* number of the last one */
+	struct perf_event_trigger *triggers;
+	int			  nr_triggers;
+};
+
+static int state__get(struct state *state, struct persistent_ns *ns)
+{
+	/* In this order: what comes after it wakes the next poll(). */
+	int err = persistent_ns__look_again(ns);
+
+	state->snapshot = ns->number;
+	if (!err)
+		err = persistent_ns__triggers(ns, &state->triggers, &state->nr_triggers);
+	return err;
+}
+
+static void state__replace(struct state *state, struct state *with)
+{
+	free(state->triggers);
+	*state = *with;
+	memset(with, 0, sizeof(*with));
+}
+
+static struct perf_event_trigger state__trigger(const struct state *state, u32 number)
+{
+	struct perf_event_trigger none = { .number = number };
+
+	for (int i = 0; i < state->nr_triggers; i++) {
+		if (state->triggers[i].number == number)
+			return state->triggers[i];
+	}
+	return none;
+}
+
+/* The first snapshot after number @after that still exists */
+static void find_snapshot(const struct persistent_ns *ns, u32 after,
+			  struct persistent_notice *notice)
+{
+	char **names = persistent__names();
+
+	/* Whatever became of it, it was taken. */
+	notice->snapshot = after + 1;
+
+	for (int i = 0; names && names[i]; i++) {
+		u32 number = persistent__snapshot_number(names[i], ns->name);
+		struct persistent_ns *snapshot;
+
+		if (number <= after || persistent_ns__lookup(names[i], /*write=*/false, &snapshot))
+			continue;
+		notice->snapshot = number;
+		notice->trigger = snapshot->trigger;
+		persistent_ns__close(snapshot);
+		break;
+	}
+	persistent__free_names(names);
+}
+
+static void warn_failed(const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
+{
+	char buf[STRERR_BUFSIZE];
+
+	pr_warning("WARNING: trigger %u fired and could not %s '%s': %s\n", trigger->number,
+		   trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "take a snapshot of",
+		   ns->name, str_error_r(trigger->error, buf, sizeof(buf)));
+}
+
+static bool find_notice(const struct persistent_ns *ns, const struct state *was,
+			const struct state *now, struct persistent_notice *notice)
+{
+	memset(notice, 0, sizeof(*notice));
+
+	for (int i = 0; i < now->nr_triggers; i++) {
+		struct perf_event_trigger *trigger = &now->triggers[i];
+
+		if (trigger->failed > state__trigger(was, trigger->number).failed)
+			warn_failed(ns, trigger);
+	}
+
+	if (now->snapshot > was->snapshot) {
+		find_snapshot(ns, was->snapshot, notice);
+		return true;
+	}
+
+	for (int i = 0; i < now->nr_triggers; i++) {
+		struct perf_event_trigger *trigger = &now->triggers[i];
+
+		if (trigger->action == PERF_TRIGGER_DO_STOP &&
+		    trigger->acted > state__trigger(was, trigger->number).acted) {
+			notice->trigger = trigger->number;
+			return true;
+		}
+	}
+	return false;
+}
+
+static u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+/* 1: look at it; 0: it is too late */
+static int wait_for_change(const struct persistent_ns *ns, u64 until)
+{
+	struct pollfd pollfd = { .fd = ns->fd, .events = POLLPRI };
+	int ms = -1, ret;
+
+	if (until) {
+		u64 now = now_ns();
+
+		if (now >= until)
+			return 0;
+		ms = min_t(u64, (until - now) / NSEC_PER_MSEC + 1, INT_MAX);
+	}
+
+	ret = poll(&pollfd, 1, ms);
+	if (ret < 0 && errno != EINTR)
+		return -errno;
+	return pollfd.revents & (POLLHUP | POLLERR) ? -ENODEV : 1;
+}
+
+static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until,
+		      struct persistent_notice *notice)
+{
+	struct state now = { .snapshot = 0 };
+	int ret;
+
+	while ((ret = wait_for_change(ns, until)) > 0) {
+		int err = state__get(&now, ns);
+
+		if (err)
+			return err;
+		if (find_notice(ns, was, &now, notice)) {
+			free(now.triggers);
+			return 0;
+		}
+		state__replace(was, &now);
+	}
+	return ret ?: -ETIMEDOUT;
+}
+
+int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, void (*ready)(struct persistent_ns *),
+			struct persistent_notice *notice)
+{
+	u64 until = timeout ? now_ns() + timeout : 0;
+	struct state was = { .snapshot = 0 };
+	int err = persistent_ns__check_live(ns);
+
+	if (err)
+		return err;
+
+	err = state__get(&was, ns);
+	if (!err) {
+		ready(ns);
+		err = __ns__wait(ns, &was, until, notice);
+	}
+	free(was.triggers);
+
+	if (err == -ETIMEDOUT)
+		return err;
+	return err_control(err == -ENOENT ? -ENODEV : err, ns, "wait for");
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_CONTROL_H
+#define __PERF_PERSISTENT_CONTROL_H
+
+#include <linux/types.h>
+
+struct perf_event_trigger;
+struct persistent_ns;
+
+/* Something like 5, of option @option; what it must be is said if it is not. */
+int persistent__parse_number(const char *option, const char *str, u32 min, u32 max, u32 *nr);
+
+/* At most @keep snapshots are kept from now on, 0: as it was; @number is that of the new one */
+int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 keep, u32 *number);
+int persistent_ns__resize(struct persistent_ns *ns, unsigned int pages, u32 keep, u32 *number);
+int persistent_ns__clear(struct persistent_ns *ns);
+int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr);
+int persistent_ns__count_snapshots(const struct persistent_ns *ns);
+
+/* What was waited for */
+struct persistent_notice {
+	u32	snapshot;	/* number of one that was taken; 0: a trigger stopped it */
+	u32	trigger;	/* number of the one that did it; 0: somebody by hand */
+};
+
+/* -ETIMEDOUT after @timeout ns, 0: never; @ready() is called once nothing can be missed. */
+int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, void (*ready)(struct persistent_ns *),
+			struct persistent_notice *notice);
+
+/* persistent-trigger.c; what a user said of a trigger, NULL: nothing */
+struct persistent_trigger_opts {
+	const char	*when;
+	const char	*filter;
+	const char	*count;
+	const char	*action;
+	const char	*after;
+	const char	*cool_down;
+	const char	*times;
+};
+
+int persistent_trigger__parse(struct perf_event_trigger *trigger,
+			      const struct persistent_trigger_opts *opts);
+int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,
+			       const struct persistent_trigger_opts *opts);
+int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number);
+
+/* An array to be freed, of none where the kernel has no triggers */
+int persistent_ns__triggers(const struct persistent_ns *ns,
+			    struct perf_event_trigger **triggers, int *nr);
+const char *persistent_trigger__action(const struct perf_event_trigger *trigger);
+
+#endif /* __PERF_PERSISTENT_CONTROL_H */

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Triggers of namespaces of persistent events: what makes the kernel stop one, or
+ * take a snapshot of it, when nobody is there to do it.
+ *
+ * What a trigger waits for is an event as any other, one on each CPU, or a word for
+ * what is no event. Its events are made here and handed to the kernel, which lets
+ * them count from then on.
+ */
+#include "persistent-control.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <internal/xyarray.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "parse-events.h"
+#include "persistent.h"
+#include "persistent-slice.h"
+#include "target.h"
+#include "tracepoint.h"
+#include "util.h"
+
+#define FD(e, x)	(*(int *)xyarray__entry((e)->core.fd, x, 0))
+
+/* What people call what happens to a kernel */
+static const struct word {
+	const char	*word;
+	u32		 when;
+	const char	*event;
+	const char	*filter;
+	const char	*needs;
+} words[] = {
+	{ "panic", PERF_TRIGGER_WHEN_PANIC, NULL, NULL, NULL },
+	{ "oops", PERF_TRIGGER_WHEN_OOPS, NULL, NULL, NULL },
+	/* 2 is ERROR_DETECTOR_WARN. */
+	{ "warn", PERF_TRIGGER_WHEN_EVENT, "error_report:error_report_end",
+	  "error_detector == 2", "CONFIG_EVENT_TRACING=y" },
+	{ "hung-task", PERF_TRIGGER_WHEN_EVENT, "sched:sched_process_hang",
+	  NULL, "CONFIG_DETECT_HUNG_TASK=y" },
+};
+
+static const struct word *find_word(const char *when)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(words[i].word, when))
+			return &words[i];
+	}
+	return NULL;
+}
+
+static int check_word(const struct word *word)
+{
+	if (!word->event || is_valid_tracepoint(word->event))
+		return 0;
+
+	pr_err("'--when %s' is when the tracepoint %s is hit, and there is none: it takes a kernel\n"
+	       "with %s, and tracefs at /sys/kernel/tracing.\n", word->word, word->event,
+	       word->needs);
+	return -ENOENT;
+}
+
+/* Of what is no event only some can be asked. */
+static int check_no_event(const struct word *word, const struct persistent_trigger_opts *opts)
+{
+	if (opts->filter || opts->count) {
+		pr_err("--filter and --count choose among events, which '%s' is not.\n", word->word);
+		return -EINVAL;
+	}
+	if (word->when != PERF_TRIGGER_WHEN_PANIC)
+		return 0;
+
+	if (strcmp(opts->action, "stop")) {
+		pr_err("In a panic there is nobody to take a snapshot: use '--when panic --do stop'.\n");
+		return -EINVAL;
+	}
+	if (opts->after || opts->cool_down || opts->times) {
+		pr_err("A panic comes once, and nothing after it: leave out --after, --cool-down and --times.\n");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int parse_action(const char *action, u32 *nr)
+{
+	if (!strcmp(action, "stop"))
+		*nr = PERF_TRIGGER_DO_STOP;
+	else if (!strcmp(action, "snapshot"))
+		*nr = PERF_TRIGGER_DO_SNAPSHOT;
+	else {
+		pr_err("--do takes 'stop' or 'snapshot': not '%s'.\n", action);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+const char *persistent_trigger__action(const struct perf_event_trigger *trigger)
+{
+	return trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "snapshot";
+}
+
+/* What is listed: the event as it was given, and its filter as far as there is room */
+static void set_label(struct perf_event_trigger *trigger,
+		      const struct persistent_trigger_opts *opts)
+{
+	size_t size = sizeof(trigger->label);
+	int len = snprintf(trigger->label, size, "%s%s%s", opts->when,
+			   opts->filter ? " if " : "", opts->filter ?: "");
+
+	if (len >= (int)size)
+		memcpy(trigger->label + size - 3, "..", 3);
+}
+
+int persistent_trigger__parse(struct perf_event_trigger *trigger,
+			      const struct persistent_trigger_opts *opts)
+{
+	const struct word *word = find_word(opts->when);
+	u64 after = 0, cool_down = 0;
+	u32 times = 0;
+	int err;
+
+	*trigger = (struct perf_event_trigger) {
+		.size = sizeof(*trigger),
+		.when = word ? word->when : PERF_TRIGGER_WHEN_EVENT,
+		.fd   = -1,
+	};
+	set_label(trigger, opts);
+
+	err = parse_action(opts->action, &trigger->action);
+	if (!err && opts->after)
+		err = persistent__parse_duration("--after", opts->after, &after);
+	if (!err && opts->cool_down)
+		err = persistent__parse_duration("--cool-down", opts->cool_down, &cool_down);
+	if (!err && opts->times)
+		err = persistent__parse_number("--times", opts->times, 1, UINT_MAX, &times);
+	trigger->after_ns = after;
+	trigger->cool_down_ns = cool_down;
+	trigger->times = times;
+
+	if (!err && trigger->when != PERF_TRIGGER_WHEN_EVENT)
+		err = check_no_event(word, opts);
+	return err;
+}
+
+static int check_event(struct evlist *evlist, const char *event)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel__is_persistent(evsel)) {
+			pr_err("'%s' is a namespace: --when takes an event of another kind.\n", event);
+			return -EINVAL;
+		}
+		if (!evsel__is_group_leader(evsel) || evsel->core.nr_members > 1) {
+			pr_err("'%s' is a group: --when takes an event that is in none.\n", event);
+			return -EINVAL;
+		}
+		if (!list_empty(&evsel->config_terms)) {
+			pr_err("'%s' has terms about how it is recorded, but it is only counted: use --count for a period.\n",
+			       event);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int parse_event_str(struct evlist *evlist, const char *event)
+{
+	struct parse_events_error perr;
+	int err;
+
+	parse_events_error__init(&perr);
+	err = parse_events(evlist, event, &perr);
+	if (err) {
+		parse_events_error__print(&perr, event);
+		pr_err("See 'perf list' for events; words that --when takes as well are panic, oops, warn and hung-task.\n");
+	}
+	parse_events_error__exit(&perr);
+	return err ? -EINVAL : check_event(evlist, event);
+}
+
+static int add_filter(struct evlist *evlist, const char *filter)
+{
+	struct evsel *evsel;
+
+	if (!filter)
+		return 0;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel->core.attr.type != PERF_TYPE_TRACEPOINT) {
+			pr_err("--filter looks at the fields of a tracepoint, which '%s' is not.\n",
+			       evsel__name(evsel));
+			return -EINVAL;
+		}
+		if (evsel__append_tp_filter(evsel, filter) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* It is only counted until it overflows, and starts with the kernel having it. */
+static void config_event(struct evsel *evsel, u32 count)
+{
+	struct perf_event_attr *attr = &evsel->core.attr;
+
+	attr->disabled = 1;
+	attr->inherit = 0;
+	attr->freq = 0;
+	attr->sample_period = count;
+	attr->sample_type = 0;
+	attr->sample_id_all = 0;
+	attr->read_format = 0;
+	attr->watermark = 0;
+	attr->wakeup_events = 0;
+}
+
+static int open_event(struct evsel *evsel, struct target *target)
+{
+	char msg[512];
+
+	if (!evsel__open_per_cpu(evsel, evsel->core.cpus, -1))
+		return 0;
+
+	evsel__open_strerror(evsel, target, errno, msg, sizeof(msg));
+	pr_err("%s\n", msg);
+	return -EINVAL;
+}
+
+static int open_events(struct evlist *evlist, u32 count)
+{
+	struct target target = { .uid = UINT_MAX, .system_wide = true };
+	struct evsel *evsel;
+	int err = evlist__create_maps(evlist, &target);
+
+	evlist__for_each_entry(evlist, evsel) {
+		config_event(evsel, count);
+		err = err ?: open_event(evsel, &target);
+	}
+	if (err)
+		return err;
+
+	if (evlist__apply_filters(evlist, &evsel, &target)) {
+		pr_err("The kernel does not take the filter '%s' for %s: %m. What can be in it is in the\n"
+		       "event's file 'format' below /sys/kernel/tracing/events.\n",
+		       evsel->filter, evsel__name(evsel));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int err_add(int err, const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
+{
+	char buf[STRERR_BUFSIZE];
+
+	switch (err) {
+	case 0:
+		break;
+	case -ENOTTY:
+		pr_err("Cannot add a trigger to '%s': this kernel keeps events, but has no triggers.\n",
+		       ns->name);
+		break;
+	case -EOPNOTSUPP:
+		pr_err("The kernel cannot %s '%s' when '%s' happens: it takes events of CPUs, and buffers that\n"
+		       "overwrite what is oldest.\n",
+		       trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "take a snapshot of",
+		       ns->name, trigger->label);
+		break;
+	case -ENOSPC:
+		pr_err("Cannot add a trigger to '%s': it has as many as it can have, or there are as many events\n"
+		       "as kernel.perf_event_max_persistent allows. Remove some with 'perf ctl -t %s --remove'.\n",
+		       ns->name, ns->name);
+		break;
+	case -ENODEV:
+		pr_err("Cannot add a trigger to '%s': it was deleted.\n", ns->name);
+		break;
+	default:
+		pr_err("Cannot add the trigger '%s' to '%s': %s\n", trigger->label, ns->name,
+		       str_error_r(-err, buf, sizeof(buf)));
+		break;
+	}
+	return err;
+}
+
+static int ns__add_fd(struct persistent_ns *ns, struct perf_event_trigger *trigger, int fd)
+{
+	trigger->size = sizeof(*trigger);
+	trigger->fd = fd;
+	return ioctl(ns->fd, PERF_EVENT_IOC_ADD_TRIGGER, trigger) ? -errno : 0;
+}
+
+/* The first one makes the trigger, and returns its number. */
+static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *trigger,
+			  struct evlist *evlist)
+{
+	struct evsel *evsel;
+	int err = 0;
+
+	evlist__for_each_entry(evlist, evsel) {
+		for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
+			err = ns__add_fd(ns, trigger, FD(evsel, i));
+	}
+
+	/* All of it, or none */
+	if (err && trigger->number)
+		ioctl(ns->fd, PERF_EVENT_IOC_DEL_TRIGGER, trigger->number);
+	return err_add(err, ns, trigger);
+}
+
+int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,
+			       const struct persistent_trigger_opts *opts)
+{
+	const struct word *word = find_word(opts->when);
+	struct evlist *evlist;
+	u32 count = 1;
+	int err;
+
+	err = persistent_ns__check_live(ns) ?: (word ? check_word(word) : 0);
+	if (!err && opts->count)
+		err = persistent__parse_number("--count", opts->count, 1, UINT_MAX, &count);
+	if (err)
+		return err;
+
+	if (trigger->when != PERF_TRIGGER_WHEN_EVENT)
+		return err_add(ns__add_fd(ns, trigger, -1), ns, trigger);
+
+	evlist = evlist__new();
+	if (!evlist)
+		return -ENOMEM;
+
+	err = parse_event_str(evlist, word ? word->event : opts->when) ?:
+	      add_filter(evlist, word ? word->filter : NULL) ?:
+	      add_filter(evlist, opts->filter) ?:
+	      open_events(evlist, count) ?:
+	      ns__add_events(ns, trigger, evlist);
+	evlist__delete(evlist);
+	return err;
+}
+
+int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number)
+{
+	int err;
+
+	if (!ioctl(ns->fd, PERF_EVENT_IOC_DEL_TRIGGER, number))
+		return 0;
+
+	err = -errno;
+	if (err == -ENOENT)
+		pr_err("'%s' has no trigger %u: see 'perf ctl -l %s' for those that it has.\n",
+		       ns->name, number, ns->name);
+	else
+		pr_err("Cannot remove trigger %u of '%s': %m\n", number, ns->name);
+	return err;
+}
+
+int persistent_ns__triggers(const struct persistent_ns *ns,
+			    struct perf_event_trigger **triggers, int *nr)
+{
+	u32 last = 0;
+
+	*triggers = NULL;
+	*nr = 0;
+
+	for (;;) {
+		struct perf_event_trigger trigger = { .size = sizeof(trigger), .number = last };
+		struct perf_event_trigger *more;
+
+		if (ioctl(ns->fd, PERF_EVENT_IOC_GET_TRIGGER, &trigger))
+			break;
+
+		more = realloc(*triggers, (*nr + 1) * sizeof(*more));
+		if (!more) {
+			zfree(triggers);
+			*nr = 0;
+			return -ENOMEM;
+		}
+		persistent__make_printable(trigger.label);
+		last = trigger.number;
+		*triggers = more;
+		more[(*nr)++] = trigger;
+	}
+
+	/* After the last one, and where there can be none */
+	return errno == ENOENT || errno == ENOTTY || errno == EACCES ? 0 : -errno;
+}

@@ -16,7 +16,7 @@ export KERNEL CONFIGS
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
-	bench-profile bench-figure clean
+	bench-profile bench-figure bench-scale clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -105,6 +105,10 @@ bench-check: kernel perf ## show that the recording path has not grown
 bench-time: kernel perf ## the same by the clock, in guests of 4 CPUs
 	@scripts/deps.sh vm
 	@scripts/bench.sh -t
+
+bench-scale: kernel perf ## create, list, open, read and delete among many; bytes that a namespace takes
+	@scripts/deps.sh vm
+	@scripts/bench-scale.sh
 
 CONFIG ?= persistent
 ROW ?= getppid

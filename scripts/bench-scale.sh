@@ -1,0 +1,58 @@
+#!/bin/bash
+# What creating, listing, opening, reading and deleting cost while many namespaces
+# exist, on many CPUs, and with many events; and what a namespace takes in memory.
+# Fails when a cost grows faster than what is asked for. See bench/README.md.
+#
+# usage: bench-scale.sh
+#
+# Environment:
+#   SCALE_CPUS        numbers of CPUs ("1 4 16 64")
+#   SCALE_NAMESPACES  numbers of namespaces ("1 10 100 1000")
+#   SCALE_EVENTS      numbers of events on a CPU ("1 10 100 500")
+
+set -euo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+out=$top/build/bench
+scale=$out/scale
+read -ra cpus <<<"${SCALE_CPUS:-1 4 16 64}"
+read -ra namespaces <<<"${SCALE_NAMESPACES:-1 10 100 1000}"
+read -ra events <<<"${SCALE_EVENTS:-1 10 100 500}"
+
+# guest CPUS SECONDS SCRIPT [ARG...]: lines of results. CPUs that wait for each
+# other to boot would take most of the time.
+guest()
+{
+	local cpu=$1 limit=$2
+
+	shift 2
+	VM_ACCEL=icount VM_LOG=$out/scale.log "$top/scripts/vm.sh" -s "$cpu" -m 3072 \
+		-a cpuhp.parallel=off -t "$limit" bash -ec "$@"
+}
+
+mkdir -p "$out"
+gcc -O2 -Wall -isystem "$KERNEL/usr/include" -o "$scale" "$top/bench/scale.c"
+export scale perf=$top/build/perf/perf
+
+echo "bench: ${namespaces[*]} namespaces"
+# shellcheck disable=SC2016 # expanded in the guest
+guest 1 1200 'for n; do
+		"$scale" -n "$n"
+		"$scale" -n "$n" -r 3 -p "$perf"
+	done' - "${namespaces[@]}" >"$out/scale.namespaces"
+
+echo "bench: ${events[*]} events on a CPU"
+# shellcheck disable=SC2016
+guest 1 1200 'for n; do "$scale" -e "$n" -r 3; done' - "${events[@]}" >"$out/scale.events"
+
+: >"$out/scale.cpus"
+for n in "${cpus[@]}"; do
+	echo "bench: $n CPUs"
+	# shellcheck disable=SC2016
+	guest "$n" 3000 '"$scale" -n 10 -r 3' >>"$out/scale.cpus"
+done
+echo "bench: memory"
+# shellcheck disable=SC2016
+guest 4 600 'for n in 1 4; do "$scale" -c "$n" -n 501 -m; done' >"$out/scale.memory"
+
+"$top/bench/scale.py" "$out"

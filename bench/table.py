@@ -73,6 +73,25 @@ def ratio(a, b):
     return None if a is None or not b else a / b
 
 
+def compare(record, setup, path):
+    """Say how far this run is from the one before, of the load with the event."""
+    try:
+        with open(path) as f:
+            before = json.load(f)
+    except FileNotFoundError:
+        return
+    was = {entry['row']: entry for entry in before['record']}
+    if before['about'] != setup or was.keys() != {entry['row'] for entry in record}:
+        return
+    worst = max((abs(entry[key] - was[entry['row']][key]) /
+                 (was[entry['row']][key] + entry['load'] / (ROWS[entry['row']][1] or 1)),
+                 entry['name'], key)
+                for entry in record for key in ('plain', 'ftrace', 'overwrite', 'persistent')
+                if entry[key] is not None)
+    print(f'\nFrom the run before it differs by {worst[0] * 100:.2f} % at most: '
+          f'{worst[1]}, {worst[2]}.')
+
+
 def table(directory, path):
     ours, base = read(f'{directory}/ours'), read(f'{directory}/base')
     setup = about(directory)
@@ -107,6 +126,7 @@ def table(directory, path):
               f'{number(ratio(e["persistent"], e["ftrace"]), "11.3f")}'
               f'   {sizes["plain"]:.0f}, {sizes["persistent"]:.0f}, '
               f'{number(sizes.get("ftrace"), "1.0f")}')
+    compare(record, setup, path)
     with open(path, 'w') as f:
         json.dump({'about': setup, 'record': record}, f, indent=1)
         f.write('\n')
@@ -146,12 +166,13 @@ def check(directory, path, store=False):
 
 
 def times(directory):
-    """Each cost relative to that without recording, in the same boot."""
+    """Each cost relative to that without recording, in the same boot. Of the rounds
+    of a load it is the fastest: what else runs on the host only makes them slower."""
     cost, ratios = {}, collections.defaultdict(list)
     with open(f'{directory}/times') as f:
         for line in f:
             rnd, kernel, config, row, *words = line.split()
-            cost[rnd, kernel, config, row] = Result(words).cost
+            cost[rnd, kernel, config, row] = Result(words).least
     for (rnd, kernel, config, row), value in cost.items():
         if config != 'none':
             ratios[row, kernel, config].append(value / cost[rnd, kernel, 'none', row])

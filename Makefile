@@ -16,7 +16,7 @@ export KERNEL CONFIGS
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
-	bench-profile bench-figure bench-scale clean
+	bench-profile bench-figure bench-scale bench-idle bench-read clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -109,6 +109,14 @@ bench-time: kernel perf ## the same by the clock, in guests of 4 CPUs
 bench-scale: kernel perf ## create, list, open, read and delete among many; bytes that a namespace takes
 	@scripts/deps.sh vm
 	@scripts/bench-scale.sh
+
+bench-idle: kernel perf ## show that a namespace wakes nobody and runs nothing
+	@scripts/deps.sh vm
+	@scripts/bench-idle.sh
+
+bench-read: kernel perf ## how fast full buffers are read, beside memcpy, ftrace and perf record
+	@scripts/deps.sh vm
+	@scripts/bench-read.sh
 
 CONFIG ?= persistent
 ROW ?= getppid

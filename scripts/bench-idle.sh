@@ -1,0 +1,21 @@
+#!/bin/bash
+# What a recorder does while nobody reads it: tasks, wake-ups, switches, CPU time,
+# work items, irq_work. Fails when a namespace has any of that. See bench/README.md.
+#
+# usage: bench-idle.sh
+#
+# Environment:
+#   IDLE_SECONDS  how long each is watched (60)
+
+set -euo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+out=$top/build/bench
+seconds=${IDLE_SECONDS:-60}
+
+mkdir -p "$out"
+gcc -O2 -Wall -o "$out/load" "$top/bench/load.c"
+VM_LOG=$out/idle.log "$top/scripts/vm.sh" -s 4 -m 3072 -t $((seconds * 20 + 600)) \
+	"$top/bench/idle.sh" "$out/load" "$top/build/perf/perf" "$seconds" \
+	none persistent overwrite daemon >"$out/idle"
+"$top/bench/idle.py" "$out/idle" "$seconds"

@@ -70,11 +70,7 @@ run_load()
 {
 	local n=$rounds
 
-	if [ "$do" = spin ]; then
-		n=15
-		# By the clock the shortest round counts: one that nobody interrupts.
-		[ -z "$by_clock" ] || n=100 times=$((times / 20))
-	fi
+	[ "$do" != spin ] || n=15
 	if [ $forever = 1 ]; then
 		# Once before: all that is done only once is over.
 		"$load" -n "$times" -r 5 "$do" >/dev/null

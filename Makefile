@@ -14,7 +14,7 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
+	test-hazards test-ends test-kcsan stress fuzz vm refresh series diffstat check-series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read clean
 
@@ -135,8 +135,14 @@ vm: kernel perf ## a shell in the guest
 refresh: ## write the commits and edits of build/linux back to the series
 	@scripts/refresh.sh
 
-series: source ## complete patches for git am on your own tree, build/series
-	@scripts/check-series.sh -e
+series: source ## complete patches for git am and a cover letter, build/series
+	@scripts/export.sh
+
+diffstat: source ## how much of perf's own files in the kernel each commit changes
+	@scripts/diffstat.sh
+
+check-series: source ## check every commit by itself: builds, sparse, style; takes an hour
+	@scripts/check-series.sh
 
 # To the scripts LINUX is the tree that they work on, which this one is not.
 ifeq ($(origin LINUX),command line)

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Apply the series to somebody's own git tree of the kernel.
 #
 # usage: apply.sh TREE
@@ -44,7 +45,8 @@ version=$(MAKEFLAGS='' make -s --no-print-directory -C "$tree" kernelversion)
 	echo "apply: this is Linux $version, and the series is made on" \
 		"$(sed -n 's/^VERSION=//p' "$top/BASE")" >&2
 
-"$top/scripts/check-series.sh" -e >/dev/null
+"$top/scripts/export.sh" >/dev/null
+mapfile -t patches < <(exported)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 git clone -q --shared --no-checkout "$tree" "$tmp/tree"
@@ -60,7 +62,7 @@ lgit diff --name-only base HEAD | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
 tgit sparse-checkout set --cone --stdin <"$tmp/dirs"
 tgit checkout -q --detach
 
-if ! tgit am -q --keep-non-patch "$top"/build/series/*.patch >"$tmp/said" 2>&1; then
+if ! tgit am -q --keep-non-patch "${patches[@]}" >"$tmp/said" 2>&1; then
 	{
 		echo "apply.sh: this does not fit $tree, which is as it was:"
 		sed -n 's/^Patch failed at [0-9]* /  in "/p' "$tmp/said" | sed 's/$/"/'

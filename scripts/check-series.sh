@@ -1,37 +1,474 @@
 #!/bin/bash
-# Export the series as complete patches for any git tree of this kernel to
-# build/series/, and check that git am makes the tree of build/linux of them.
+# SPDX-License-Identifier: GPL-2.0
 #
-# usage: check-series.sh [-e]
+# Check every commit of the series by itself, as those who receive it will.
 #
-#   -e  export only
+# usage: check-series.sh [-l] [-c COLUMNS] [N | N-M]...
+#
+#   -l          the series as a whole instead: what it makes of the base, and only
+#               the objects of files that it touches, not all of a kernel
+#   -c COLUMNS  only these columns of the table, as in "am style"
+#   N, N-M      only these commits
+#
+# Prints a table with a row for each commit; "-" is what it cannot change, "?"
+# what was not asked for and not seen before:
+#
+#   am      its patch applies and gives its tree
+#   style   checkpatch.pl --strict, less what scripts/checkpatch.allow argues,
+#           and shellcheck as perf runs it
+#   words   codespell, of the message and of what it adds
+#   doc     kernel-doc says nothing that it does not say of the base
+#   who     get_maintainer.pl finds a person for each file
+#   on off  the kernel builds with CONFIG_PERF_EVENTS_PERSISTENT on and off, and W=1
+#           gives no warning that it does not give on the base; "=": there is
+#           no such option yet, so off is on
+#   sparse  neither does sparse, of on and off
+#   perf    perf builds; it has no option, and its warnings are errors
+#   tests   the selftests build without a warning
+#
+# What was found good is remembered by the content that it depends on, in
+# build/check-series/good, so that a walk goes on where it was interrupted,
+# and a commit is checked again only when it could matter. The logs of what was
+# not good are in build/check-series/log.
 
-set -euo pipefail
+# shellcheck disable=SC2317 # cell calls most of these functions
+set -uo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
-out=$top/build/series
-rm -rf "$out"
-lgit format-patch -q --no-signature --zero-commit -o "$out" base..HEAD
-echo "series: $(lgit rev-list --count base..HEAD) patches for git am in ${out#"$top"/}"
-[ "${1-}" != -e ] || exit 0
+whole=0 columns='am style words doc who on off sparse perf tests'
+while getopts lc: opt; do
+	case $opt in
+	l) whole=1 ;;
+	c) columns=$OPTARG ;;
+	*)
+		sed -n '6,12s/^# \{0,1\}//p' "$0" >&2
+		exit 2
+		;;
+	esac
+done
+shift $((OPTIND - 1))
+work=$top/build/check-series
+src=$work/src good=$work/good logs=$work/log
+dir=tools/testing/selftests/perf_events/persistent
+jobs=-j$(nproc)
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-# A worktree with only the directories that the series touches: checking out
-# all the rest proves nothing and takes long.
+"$top/scripts/deps.sh" kernel perf selftests check sparse || exit
+# The tools are Debian's, and so has to be their python.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+cc=gcc
+! command -v ccache >/dev/null || cc='ccache gcc'
+
+mkdir -p "$good" "$logs"
+exec 9>"$work/.lock"
+flock -n 9 || die 'it is running already'
 tmp=$(mktemp -d)
-trap 'lgit worktree remove -f "$tmp/tree"; rm -rf "$tmp"' EXIT
-lgit worktree add -q --no-checkout --detach "$tmp/tree" base
-tgit()
+trap 'rm -rf "$tmp"' EXIT
+# A stage that was interrupted has said nothing about its commit.
+trap 'exit 130' INT TERM
+
+hash_of() { sha256sum | cut -c1-24; }
+script=$(cat "$0" "$top"/scripts/{checkpatch.allow,codespell.ignore} | hash_of)
+tools=$({ gcc --version; sparse --version; grep -hE '^(# )?CONFIG_' \
+	"$top"/configs/{vm,kunit}.config; } | hash_of)
+all_touched=$(lgit diff --name-only --no-renames base HEAD)
+
+# --- What a commit touches, by what can be built of it.
+
+# Objtool, which works on each object of the kernel, is made of these.
+objtool_trees='^tools/(objtool|lib/subcmd|include|build|scripts|arch)/'
+perf_trees='^tools/(perf|lib|include|build|scripts|arch)/'
+
+kernel_files() { grep -vE '^(tools|Documentation|MAINTAINERS)'; }
+
+# kernel_id COMMIT, perf_id COMMIT: what the kernel, or perf, is built from
+kernel_id()
 {
-	GIT_COMMITTER_NAME=check GIT_COMMITTER_EMAIL=check@localhost \
-		git -C "$tmp/tree" -c commit.gpgsign=false "$@"
+	{
+		lgit ls-tree "$1" | grep -vP '\t(tools|Documentation|MAINTAINERS|\..*)$'
+		lgit ls-tree "$1" tools/{objtool,lib/subcmd,include,build,scripts,arch}
+	} | hash_of
 }
-lgit diff --name-only base HEAD | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
-tgit sparse-checkout set --cone --stdin <"$tmp/dirs"
-tgit checkout -q --detach base
-if [ -s "$tmp/dirs" ]; then
-	tgit am -q --keep-non-patch --empty=keep "$out"/*.patch
+perf_id() { lgit ls-tree "$1" tools/{perf,lib,include,build,scripts,arch} | hash_of; }
+
+checkout()
+{
+	if [ ! -e "$src/Makefile" ]; then
+		lgit worktree prune
+		rm -rf "$src"
+		lgit worktree add -f -q --detach "$src" base || return
+	fi
+	git -C "$src" checkout -q -f --detach "$1"
+}
+
+# --- Warnings. Without line numbers, so that they can be compared with those of
+# the base. Of a file that the series touches each one counts; of another they
+# depend on how often it is included.
+warnings()
+{
+	sed -E -e "s#[^ ]*/check-series/src/##g" -e 's/:[0-9]+(:[0-9]+)?:/:/g' "$@" |
+		grep -E '(warning|error|WARNING): ' | sort >"$tmp/warnings"
+	grep -F "$all_touched" "$tmp/warnings"
+	grep -vF "$all_touched" "$tmp/warnings" | sort -u
+}
+
+# new_warnings FILE OF-BASE: fails if there are any, and prints them
+new_warnings()
+{
+	! comm -23 <(warnings "$1" | sort) <(sort "$2") | grep .
+}
+
+# --- The checks. Each prints what is wrong and fails.
+
+patch_of() { lgit format-patch -q --stdout --no-signature --zero-commit -1 "$1"; }
+
+check_am()
+{
+	export GIT_INDEX_FILE=$tmp/index
+	lgit read-tree "$commit^" &&
+	patch_of "$commit" | lgit apply --cached --whitespace=nowarn &&
+	if [ "$(lgit write-tree)" != "$(lgit rev-parse "$commit^{tree}")" ]; then
+		echo 'the patch gives another tree than the commit has'
+		false
+	fi
+	local status=$?
+	unset GIT_INDEX_FILE
+	return "$status"
+}
+
+check_style()
+{
+	local file status=0
+
+	patch_of "$commit" >"$tmp/patch"
+	(cd "$linux" && perl scripts/checkpatch.pl --strict --terse --showfile --show-types \
+		--no-summary "$tmp/patch" || :) | "$top/scripts/checkpatch-argued.sh" || status=1
+	grep '\.sh$' <<<"$touched" >"$tmp/scripts"
+	while read -r file; do
+		lgit show "$commit:$file" >"$tmp/script.sh"
+		shellcheck -s bash -a -S warning "$tmp/script.sh" | sed "s#$tmp/script.sh#$file#" ||
+			status=1
+	done <"$tmp/scripts"
+	return "$status"
+}
+
+check_words()
+{
+	{
+		lgit log --format=%B "$from..$commit"
+		lgit diff --no-renames "$from" "$commit" | sed -n '/^+++ /d; s/^+//p'
+	} | codespell -I "$top/scripts/codespell.ignore" - | grep . && return 1
+	return 0
+}
+
+check_doc()
+{
+	local file status=0
+
+	for file in $(kernel_files <<<"$touched" | grep '\.[ch]$'); do
+		mkdir -p "$tmp/new/${file%/*}" "$tmp/old/${file%/*}"
+		lgit show "$commit:$file" >"$tmp/new/$file" 2>/dev/null || continue
+		lgit show "base:$file" >"$tmp/old/$file" 2>/dev/null || :
+		for at in old new; do
+			(cd "$tmp/$at" && "$linux/scripts/kernel-doc" -none -Wall "$file" 2>&1) |
+				sed 's/:[0-9]*//' | sort >"$tmp/$at.said"
+		done
+		! comm -23 "$tmp/new.said" "$tmp/old.said" | grep . || status=1
+	done
+	return "$status"
+}
+
+# Of a file that nobody looks after on the base there is nobody to be found.
+who_of()
+{
+	local file=$1 answer
+
+	answer=$(cd "$linux" && perl scripts/get_maintainer.pl --no-git --no-git-fallback \
+		--no-tree --rolestats -f "$file" 2>&1)
+	grep -qE '\((maintainer|supporter|odd fixer|reviewer)' <<<"$answer" ||
+		git -C "$linux" cat-file -e "base:$file" 2>/dev/null ||
+		echo "nobody looks after $file"
+}
+export -f who_of
+
+check_who()
+{
+	export linux
+	# What was deleted is nobody's.
+	# shellcheck disable=SC2016 # for the shell that xargs starts
+	! for file in $touched; do
+		[ ! -e "$linux/$file" ] || echo "$file"
+	done | xargs -r -P "$(nproc)" -I{} bash -c 'who_of "$1"' - {} | grep .
+}
+
+# kernel_make SET TARGET...
+kernel_make()
+{
+	local o=$work/$1
+	shift
+	# The kernel-doc part of W=1 is a check of its own.
+	make -s -C "$src" O="$o" CC="$cc" HOSTCC="$cc" LOCALVERSION= W=1 cmd_checkdoc= \
+		"$jobs" "$@"
+}
+
+kernel_config()
+{
+	echo '# CONFIG_PERF_EVENTS_PERSISTENT is not set' >"$work/off.config"
+	echo 'CONFIG_PERF_EVENTS_PERSISTENT=y' >"$work/on.config"
+	# Most objects do not know of the option.
+	[ "$1" = on ] || [ -e "$work/off" ] || [ ! -e "$work/on/vmlinux.o" ] ||
+		cp -a "$work/on" "$work/off"
+	"$top/scripts/config.sh" "$src" "$work/$1" "$top"/configs/{vm,kunit}.config \
+		"$work/$1.config"
+}
+
+# objects SET FILE...: those that this configuration has
+objects()
+{
+	local file set=$1
+	shift
+	for file; do
+		case $file in
+		*.c) ;;
+		*) continue ;;
+		esac
+		[ -e "$src/$file" ] || continue
+		# An option may keep it out; make knows, and says "nothing to be done".
+		if [ "$file" = kernel/events/persistent.c ] && [ "$set" = off ]; then
+			continue
+		fi
+		echo "${file%.c}.o"
+	done
+}
+
+# build SET LOG FILE...: the kernel in $src, or in the short form its objects for FILEs
+build()
+{
+	local set=$1 log=$2 files
+	shift 2
+	mapfile -t files < <(objects "$set" "$@")
+	kernel_config "$set" >"$log" 2>&1 || return
+	# These are built whatever else was, so that what they say is in the log.
+	[ ${#files[@]} -eq 0 ] || (cd "$src" && touch "${files[@]/%.o/.c}")
+	if [ "$whole" = 1 ]; then
+		kernel_make "$set" "${files[@]}"
+	elif [ $# -gt 0 ] || [ "$commit" = "$last" ]; then
+		kernel_make "$set" vmlinux modules
+	else
+		# Objtool alone.
+		kernel_make "$set" prepare
+	fi >>"$log" 2>&1
+}
+
+run_sparse()
+{
+	local set=$1 log=$2 files
+	shift 2
+	mapfile -t files < <(objects "$set" "$@")
+	[ ${#files[@]} -gt 0 ] || return 0
+	kernel_make "$set" C=2 "${files[@]}" >"$log" 2>&1
+}
+
+# The base has no option, so one build of it is on and off.
+base_kernel()
+{
+	local files
+
+	base_log=$work/base-$whole
+	[ ! -e "$base_log.$tools" ] || return 0
+	mapfile -t files < <(kernel_files <<<"$all_touched")
+	rm -f "$base_log".*
+	# What is built already says nothing any more.
+	[ "$whole" = 1 ] || rm -rf "$work/on"
+	if ! { checkout base && commit=base build on "$base_log.log" "${files[@]}" &&
+	       run_sparse on "$base_log.sparse.log" "${files[@]}"; }; then
+		tail -n 5 "$base_log".*log
+		echo 'the base does not build'
+		return 1
+	fi
+	warnings "$base_log.log" >"$base_log.warnings"
+	warnings "$base_log.sparse.log" >"$base_log.sparse"
+	touch "$base_log.$tools"
+}
+
+check_kernel()
+{
+	local set=$1 files log=$tmp/build.log
+
+	base_kernel || return
+	checkout "$commit" || return
+	mapfile -t files < <(kernel_files <<<"$touched")
+	if ! build "$set" "$log" "${files[@]}"; then
+		grep -E -m 20 '(error|undefined reference|Error [0-9])' "$log" || tail -n 20 "$log"
+		return 1
+	fi
+	new_warnings "$log" "$base_log.warnings"
+}
+
+check_sparse()
+{
+	local set files log=$tmp/sparse.log
+
+	base_kernel || return
+	checkout "$commit" || return
+	mapfile -t files < <(kernel_files <<<"$touched")
+	if grep -q '\.h$' <<<"${files[*]}"; then
+		mapfile -t files < <(kernel_files <<<"$all_touched")
+	fi
+	for set in "$@"; do
+		if ! { kernel_config "$set" && run_sparse "$set" "$log" "${files[@]}"; }; then
+			tail -n 20 "$log"
+			return 1
+		fi
+		new_warnings "$log" "$base_log.sparse" || return
+	done
+}
+
+check_perf()
+{
+	local o=$work/perf log=$tmp/perf.log
+
+	checkout "$commit" && mkdir -p "$o" &&
+	if ! make -s -C "$src/tools/perf" O="$o" CC="$cc" HOSTCC="$cc" "$jobs" \
+		BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 >"$log" 2>&1; then
+		grep -E -m 20 '(error|undefined reference|Error [0-9])' "$log" || tail -n 20 "$log"
+		return 1
+	fi
+	! grep -E '[^ ]*:[0-9]+: warning: ' "$log"
+}
+
+check_tests()
+{
+	local o=$work/selftests log=$tmp/tests.log
+
+	mkdir -p "$o"
+	if ! { checkout "$commit" && kernel_config on &&
+	       make -s -C "$src" O="$work/on" headers &&
+	       make -s -B -C "$src/$dir" OUTPUT="$o" CC="$cc" TEST_GEN_MODS_DIR= \
+			KHDR_INCLUDES="-isystem $work/on/usr/include"; } >"$log" 2>&1; then
+		tail -n 20 "$log"
+		return 1
+	fi
+	! grep -E 'warning: ' "$log"
+}
+
+# --- The table.
+
+failed=0
+
+# cell NAME KEY COMMAND...: sets $cell
+cell()
+{
+	local name=$1 key log=$logs/$number-$1.log
+	key=$good/$1-$(echo "$2 $whole" | hash_of)
+	shift 2
+	cell=ok
+	[ ! -e "$key" ] || return 0
+	if [[ " $columns " != *" $name "* ]]; then
+		cell='?'
+	elif "$@" >"$log" 2>&1; then
+		rm -f "$log"
+		touch "$key"
+	else
+		cell=FAIL
+		failed=1
+		echo "$number $name" >>"$tmp/failed"
+	fi
+}
+
+row()
+{
+	local start=$SECONDS cells=() sets has_option=0
+	local message files option
+
+	message=$(lgit log -1 --format=%B "$commit" | hash_of)
+	files=$(lgit diff --raw --no-abbrev --no-renames "$from" "$commit" | hash_of)
+	if lgit grep -q PERF_EVENTS_PERSISTENT "$commit" -- init/Kconfig; then
+		has_option=1
+	fi
+
+	if [ $whole = 0 ]; then
+		cell am "$files $message $script" check_am
+		cells+=("$cell")
+		cell style "$files $message $script" check_style
+		cells+=("$cell")
+	else
+		cells+=(- -)
+	fi
+	cell words "$files $message $script" check_words
+	cells+=("$cell")
+	cell=-
+	! kernel_files <<<"$touched" | grep -q '\.[ch]$' || cell doc "$files $script" check_doc
+	cells+=("$cell")
+	cell who "$script $(lgit rev-parse "HEAD:MAINTAINERS") $touched" check_who
+	cells+=("$cell")
+
+	sets=on
+	[ $has_option = 0 ] || sets='on off'
+	option=$(kernel_id "$commit")
+	if kernel_files <<<"$touched" | grep -q . || [ "$commit" = "$last" ] ||
+	   grep -qE "$objtool_trees" <<<"$touched"; then
+		cell on "$option $tools $([ "$commit" = "$last" ] && echo last)" check_kernel on
+		cells+=("$cell")
+		cell='='
+		[ $has_option = 0 ] ||
+			cell off "$option $tools $([ "$commit" = "$last" ] && echo last)" \
+				check_kernel off
+		cells+=("$cell")
+	else
+		cells+=(- -)
+	fi
+	cell=-
+	# shellcheck disable=SC2086 # a list
+	! kernel_files <<<"$touched" | grep -q '\.[ch]$' ||
+		cell sparse "$option $tools $files" check_sparse $sets
+	cells+=("$cell")
+
+	cell=-
+	if [ $whole = 0 ] &&
+	   { [ "$commit" = "$last" ] || grep -qE "$perf_trees" <<<"$touched"; }; then
+		cell perf "$(perf_id "$commit")" check_perf
+	fi
+	cells+=("$cell")
+	cell=-
+	if [ $whole = 0 ] && lgit cat-file -e "$commit:$dir/Makefile" 2>/dev/null &&
+	   { [ "$commit" = "$last" ] || grep -qE "^($dir|include/uapi)/" <<<"$touched"; }; then
+		cell tests "$(lgit rev-parse "$commit:$dir" "$commit:include/uapi")" check_tests
+	fi
+	cells+=("$cell")
+
+	print_row "$number" "${cells[@]}" $((SECONDS - start)) "$subject"
+}
+
+print_row() { printf '%-4s %-4s %-5s %-5s %-4s %-4s %-4s %-4s %-6s %-4s %-5s %5s  %.60s\n' "$@"; }
+
+mapfile -t commits < <(lgit rev-list --reverse base..HEAD)
+[ ${#commits[@]} -gt 0 ] || die 'there are no commits'
+last=${commits[-1]}
+: >"$tmp/failed"
+[ $# -gt 0 ] || set -- "1-${#commits[@]}"
+
+print_row '' am style words doc who on off sparse perf tests s ''
+if [ "$whole" = 1 ]; then
+	number=all commit=$last from=base touched=$all_touched
+	subject="the series, ${#commits[@]} commits"
+	row
+else
+	for range; do
+		for number in $(seq "${range%-*}" "${range#*-}"); do
+			commit=${commits[number - 1]-}
+			[ -n "$commit" ] || die "there is no commit $number"
+			from=$commit^
+			touched=$(lgit diff --name-only --no-renames "$from" "$commit")
+			subject=$(lgit log -1 --format=%s "$commit")
+			row
+		done
+	done
 fi
-if ! lgit diff --exit-code --stat "$(tgit rev-parse HEAD)" HEAD; then
-	die "git am of build/series gives another tree than ${linux#"$top"/}"
-fi
-echo "series: git am on base gives the tree of ${linux#"$top"/}"
+
+while read -r number name; do
+	echo
+	echo "--- $number $name: ${logs#"$top"/}/$number-$name.log"
+	head -n 10 "$logs/$number-$name.log"
+done <"$tmp/failed"
+exit $failed

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # All checks that need no kernel: the scripts, the series and its style.
 
 set -uo pipefail
@@ -20,21 +21,57 @@ check()
 	fi
 }
 
+# Shell scripts of the series, as perf's own build looks at them.
+# shellcheck disable=SC2317 # called by check
+shell()
+{
+	shellcheck "${scripts[@]}" &&
+		git ls-files 'tools/*.sh' | xargs -r shellcheck -s bash -a -S warning
+}
+
+# shellcheck disable=SC2317 # called by check
+words()
+{
+	! git ls-files | grep -vE '\.(svg|json)$|^COPYING$' |
+		xargs codespell -I scripts/codespell.ignore | grep .
+}
+
+# Not where there is no place for it, or where no such file of the kernel has one.
+# shellcheck disable=SC2317 # called by check
+licences()
+{
+	local file
+
+	! git ls-files | while read -r file; do
+		case $file in
+		COPYING | *.md | *.svg | *.json | *.patch | patches/cover-letter) ;;
+		Documentation/ABI/* | tools/perf/Documentation/*.txt) ;;
+		tools/testing/*/config | tools/testing/*/settings) ;;
+		*) head -n 5 "$file" | grep -q SPDX-License-Identifier || echo "$file has no SPDX" ;;
+		esac
+	done | grep .
+}
+
 # shellcheck disable=SC2317 # called by check
 style()
 {
-	# The kernel's own checker. Warnings are for people to judge; errors
-	# are errors. MAINTAINERS is the maintainers' business.
-	(cd build/linux && perl scripts/checkpatch.pl --strict --quiet --show-types \
-		--ignore FILE_PATH_CHANGES "$top"/build/series/*.patch) >build/checkpatch.log
-	grep -v '^$' build/checkpatch.log
-	! grep -q '^ERROR' build/checkpatch.log
+	# The kernel's own checker, less what is argued. Errors are errors; what
+	# else it says, make check-series counts, commit by commit.
+	# shellcheck source=scripts/series-lib.sh
+	. scripts/series-lib.sh
+	exported | (cd build/linux && PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		xargs perl scripts/checkpatch.pl --strict --terse --showfile \
+		--show-types --no-summary) | scripts/checkpatch-argued.sh >build/checkpatch.log
+	cat build/checkpatch.log
+	! grep -q ' ERROR:' build/checkpatch.log
 }
 
 mapfile -t scripts < <(grep -lE '^(#!/bin/(ba)?sh|# shellcheck shell)' scripts/*.sh bench/*.sh .ci/*)
-check shellcheck shellcheck "${scripts[@]}"
+check shellcheck shell
+check codespell words
+check SPDX licences
 check "patches/ agrees with build/linux" scripts/refresh.sh -n
-check "git am" scripts/check-series.sh
+check "git am" scripts/export.sh -c
 # What make test-hazards takes away is still there.
 check hazards.patch patch --dry-run -s -F3 -p1 -d build/linux -i "$top/scripts/hazards.patch"
 if compgen -G 'build/series/*.patch' >/dev/null; then

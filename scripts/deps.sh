@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
 # Install the Debian packages that are missing.
 #
 # usage: deps.sh GROUP...
@@ -30,7 +31,8 @@ packages()
 		;;
 	figure) echo python3-matplotlib ;;
 	gdb) echo gdb ;;
-	check) echo shellcheck perl python3-ply python3-git ;;
+	check) echo shellcheck codespell patch perl python3-ply python3-git ;;
+	sparse) echo sparse ;;
 	*)
 		echo "deps.sh: no group '$1'" >&2
 		exit 1

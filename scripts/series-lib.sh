@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # Sourced by the scripts that turn the series into commits and back.
 #
@@ -146,4 +147,10 @@ replay()
 			git -C "$linux" commit-tree "$(lgit write-tree)" -p "$commit")
 	done 3<"$tmp/lines"
 	echo "$commit"
+}
+
+# The patches that export.sh has made, without the cover letter.
+exported()
+{
+	find "$top/build/series" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort
 }

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # The part of scripts/bench.sh that runs in the guest.
 #
 # usage: guest.sh -l LOAD -p PERF [-r ROUNDS] [-t] [-w] CONFIG[,CONFIG...] ROW...

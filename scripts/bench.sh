@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # What a record costs, beside what else records. See bench/README.md.
 #
 # usage: bench.sh [-c | -s | -t | -p CONFIG ROW]
@@ -107,7 +108,7 @@ case ${1-} in
 		"$top/bench/guest.sh" -w -l "$load" -p "$top/build/perf/perf" "$config" "$row"
 	;;
 *)
-	sed -n '4,12s/^# \{0,1\}//p' "$0" >&2
+	sed -n '5,13s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Build what the guest runs. Does nothing when nothing changed.
 #
 # usage: build.sh kernel|perf|selftests|module
@@ -109,7 +110,7 @@ module)
 	build "$kernel/aux_pmu" "$dir/aux_pmu $kernel/Module.symvers" make_module
 	;;
 *)
-	sed -n '4s/^# //p' "$0" >&2
+	sed -n '5s/^# //p' "$0" >&2
 	exit 1
 	;;
 esac

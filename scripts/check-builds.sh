@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Build the kernel in the ways in which it can be configured and that are not
 # tested in a guest, and compare the warnings with those of the unpatched base.
 #

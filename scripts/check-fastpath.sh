@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Show that the code which records a sample does not know of persistent events:
 # compile it with and without the option, and compare the instructions.
 #

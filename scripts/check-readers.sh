@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Read namespaces while four CPUs write as fast as they can, and look at every
 # record; let processes die before they are read, and look for their symbols.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Remove all that was built. build/linux stays when there is work in it that
 # the series does not have.
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Make the .config of an O= directory: tinyconfig with fragments merged in.
 #
 # usage: config.sh SOURCE BUILD_DIR FRAGMENT...

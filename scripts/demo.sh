@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # The flight recorder at work: every step is a command as a user types it, and
 # every step checks what it shows.
 #

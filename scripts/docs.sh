@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Build what the series documents: the manual pages of perf, the kernel's pages
 # as HTML, kernel-doc comments, the ABI of sysfs. A warning about a file that the
 # series touches is a failure.

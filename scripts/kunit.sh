@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Boot the kernel of configs/kunit.config, and look at what its tests said.
 #
 # usage: kunit.sh

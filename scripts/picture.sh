@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Make the picture in Documentation/admin-guide/perf/persistent.rst: a task that
 # answers requests, and what it is like when another one takes its CPU away.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Write the commits of build/linux back to patches/ and the new files.
 #
 # usage: refresh.sh [-n | -f]

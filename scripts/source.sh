@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Make build/linux: Debian's kernel source as a git tree with the series on
 # top. Done again when the series changed, for example by a git pull, unless
 # there are edits in build/linux that make refresh has not written back.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Everything that is tested, one after the other, on all kernels.
 #
 # usage: test-all.sh

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # How it ends: reboot, panic, and a module that is to be unloaded, each with
 # buffers that are being written to.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # The part of test.sh that runs in the guest.
 #
 # usage: test-guest.sh STAGE [PART/PARTS]

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Show that for each known way in which code like this breaks there is a test,
 # and that the test fails when the guard is taken away: one kernel that has all
 # guards, and leaves out the one that perf_hazard=N on its command line says.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Run the tests on a kernel that looks for data races, and compare what it finds
 # with what it finds in the unpatched kernel under perf's own tests.
 #

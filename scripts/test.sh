@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Run the tests in guests of one and of four CPUs: the kernel's selftests,
 # the shell tests of perf that came with the series, and those of perf's own
 # tests that touch what the series changes.

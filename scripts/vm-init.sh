@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Process 1 of the guest that vm.sh starts; not for running by hand.
 #
 # Its root is the host's, read-only. Mounts what a system needs, runs the

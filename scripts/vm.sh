@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # Run a command as root in a QEMU guest that shares this machine's files.
 #
 # usage: vm.sh [-s CPUS] [-m MIB] [-a 'kernel args'] [-t SECONDS]
@@ -35,7 +36,7 @@ build=$top/build
 
 usage()
 {
-	sed -n '4,11s/^# \{0,1\}//p' "$0" >&2
+	sed -n '5,12s/^# \{0,1\}//p' "$0" >&2
 	exit 125
 }
 

@@ -14,7 +14,8 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-ends test-kcsan stress fuzz vm refresh series diffstat check-series apply check \
+	test-hazards test-ends test-kcsan stress fuzz vm refresh series diffstat check-series \
+	check-whole apply test-apply deb test-deb check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read clean
 
@@ -144,6 +145,9 @@ diffstat: source ## how much of perf's own files in the kernel each commit chang
 check-series: source ## check every commit by itself: builds, sparse, style; takes an hour
 	@scripts/check-series.sh
 
+check-whole: source ## the same of what all commits together make of the base; two minutes
+	@scripts/check-series.sh -l
+
 # To the scripts LINUX is the tree that they work on, which this one is not.
 ifeq ($(origin LINUX),command line)
 unexport LINUX
@@ -151,6 +155,17 @@ export APPLY_TO := $(LINUX)
 endif
 apply: source ## LINUX=/path/to/linux: put the series on your own git tree
 	@scripts/apply.sh "$$APPLY_TO"
+
+test-apply: source ## apply to vanilla and to Debian's source, build and test that
+	@scripts/deps.sh orig kernel vm tests
+	@scripts/test-apply.sh
+
+deb: source ## CONFIG=/path: the kernel and perf as Debian packages, build/deb
+	@scripts/deb.sh $(if $(filter command environment,$(word 1,$(origin CONFIG))),$(CONFIG))
+
+test-deb: source ## the same with a small configuration, installed and booted in a guest
+	@scripts/deps.sh vm
+	@scripts/test-deb.sh
 
 check: source ## check the scripts and the series
 	@scripts/check.sh

@@ -7,6 +7,7 @@
 # Environment, for other kernels than the usual one:
 #   LINUX    source tree (build/linux)
 #   KERNEL   O= directory of the kernel (build/kernel)
+#   PERF     and of perf (build/perf)
 #   CONFIGS  config fragments, the last one wins (configs/vm.config)
 
 set -euo pipefail
@@ -14,7 +15,7 @@ set -euo pipefail
 top=$(realpath "$(dirname "$0")/..")
 src=$(realpath "${LINUX:-$top/build/linux}")
 kernel=$(realpath -m "${KERNEL:-$top/build/kernel}")
-perf=$top/build/perf
+perf=$(realpath -m "${PERF:-$top/build/perf}")
 selftests=$top/build/selftests
 dir=$src/tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)

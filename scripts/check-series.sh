@@ -326,15 +326,13 @@ check_sparse()
 
 check_perf()
 {
-	local o=$work/perf log=$tmp/perf.log
-
-	checkout "$commit" && mkdir -p "$o" &&
-	if ! make -s -C "$src/tools/perf" O="$o" CC="$cc" HOSTCC="$cc" "$jobs" \
-		BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 >"$log" 2>&1; then
-		grep -E -m 20 '(error|undefined reference|Error [0-9])' "$log" || tail -n 20 "$log"
+	checkout "$commit" || return
+	if ! LINUX=$src PERF=$work/perf "$top/scripts/build.sh" perf >"$tmp/perf.log" 2>&1; then
+		grep -E -m 20 '(error|undefined reference|Error [0-9])' "$work/perf/build.log" ||
+			cat "$tmp/perf.log"
 		return 1
 	fi
-	! grep -E '[^ ]*:[0-9]+: warning: ' "$log"
+	! grep -E '[^ ]*:[0-9]+: warning: ' "$work/perf/build.log"
 }
 
 check_tests()

@@ -33,6 +33,9 @@ packages()
 	gdb) echo gdb ;;
 	check) echo shellcheck codespell patch perl python3-ply python3-git ;;
 	sparse) echo sparse ;;
+	deb) echo dpkg-dev debhelper rsync kmod cpio libssl-dev ;;
+	config) echo linux-config-6.12 ;;
+	orig) echo apt dpkg-dev ;;
 	*)
 		echo "deps.sh: no group '$1'" >&2
 		exit 1

@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Make Debian packages of the kernel and of perf, for trying them on a machine.
+#
+# usage: deb.sh [-o DIR] [CONFIG]
+#
+#   -o      where the packages are put and made (build/deb)
+#   CONFIG  the kernel's configuration; else that of the running kernel, or
+#           what Debian's linux-config-6.12 has
+#
+# Debug information is left out: it takes ten times the space and is not needed
+# for perf. Modules are not signed with a key of Debian's.
+
+set -euo pipefail
+. "$(dirname "$0")/series-lib.sh"
+
+out=$top/build/deb
+while getopts o: opt; do
+	case $opt in
+	o) out=$(realpath -m "$OPTARG") ;;
+	*)
+		sed -n '6,10s/^# \{0,1\}//p' "$0" >&2
+		exit 2
+		;;
+	esac
+done
+shift $((OPTIND - 1))
+config=${1-}
+kernel=$out/kernel perf=$out/perf root=$out/perf-root
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+# bindeb-pkg has scripts in python, perl and sh, which are Debian's.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+
+"$top/scripts/deps.sh" kernel perf deb
+cc=gcc
+! command -v ccache >/dev/null || cc='ccache gcc'
+
+# write_config FILE
+write_config()
+{
+	local arch debian
+
+	arch=$(dpkg --print-architecture)
+	if [ -n "$config" ]; then
+		echo "deb: the configuration is $config"
+		cp "$config" "$1"
+	elif [ -r /proc/config.gz ]; then
+		echo 'deb: the configuration is that of the running kernel, /proc/config.gz'
+		zcat /proc/config.gz >"$1"
+	elif [ -r "/boot/config-$(uname -r)" ]; then
+		echo "deb: the configuration is /boot/config-$(uname -r)"
+		cp "/boot/config-$(uname -r)" "$1"
+	else
+		"$top/scripts/deps.sh" config
+		debian=/usr/src/linux-config-6.12/config.${arch}_none_$arch.xz
+		echo "deb: the configuration is Debian's, $debian"
+		xzcat "$debian" >"$1"
+	fi
+}
+
+mkdir -p "$kernel"
+if [ -n "$config" ] || [ ! -e "$kernel/.config" ]; then
+	write_config "$kernel/.config.new"
+	"$linux/scripts/config" --file "$kernel/.config.new" -e PERF_EVENTS_PERSISTENT \
+		-d DEBUG_INFO -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT -d DEBUG_INFO_DWARF4 \
+		-d DEBUG_INFO_DWARF5 -e DEBUG_INFO_NONE --set-str SYSTEM_TRUSTED_KEYS '' \
+		--set-str SYSTEM_REVOCATION_KEYS '' --set-str MODULE_SIG_KEY certs/signing_key.pem
+	mv "$kernel/.config.new" "$kernel/.config"
+fi
+
+version=$(make -s -C "$linux" kernelversion)
+revision=1~$(lgit log -1 --format=%cd --date=format:%Y%m%d.%H%M)
+kmake()
+{
+	make -s -C "$linux" O="$kernel" CC="$cc" HOSTCC="$cc" LOCALVERSION=-persistent \
+		"-j$(nproc)" "$@"
+}
+kmake olddefconfig
+grep -qx 'CONFIG_PERF_EVENTS_PERSISTENT=y' "$kernel/.config" ||
+	die 'this configuration cannot have CONFIG_PERF_EVENTS_PERSISTENT'
+
+echo "deb: building the kernel in ${kernel#"$top"/}, log: ${out#"$top"/}/kernel.log"
+rm -f "$out"/*.deb
+# Its packages land beside the O= directory. The dependencies are looked after.
+KDEB_PKGVERSION=$version-$revision DPKG_FLAGS=-d \
+	DEB_BUILD_PROFILES='pkg.linux-upstream.nokernelheaders pkg.linux-upstream.nokerneldbg' \
+	kmake bindeb-pkg >"$out/kernel.log" 2>&1 ||
+	{ tail -n 30 "$out/kernel.log" >&2; die 'the kernel package was not built'; }
+# For programs that are compiled, and in the way of Debian's.
+rm -f "$out"/linux-libc-dev_*.deb "$out"/linux-upstream_*
+
+echo "deb: building perf, log: ${out#"$top"/}/perf.log"
+rm -rf "$root"
+mkdir -p "$perf" "$root/DEBIAN"
+make -s -C "$linux/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "-j$(nproc)" \
+	BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 \
+	DESTDIR="$root" prefix=/usr install-bin >"$out/perf.log" 2>&1 ||
+	{ tail -n 30 "$out/perf.log" >&2; die 'perf was not built'; }
+strip "$root/usr/bin/perf"
+
+# Which libraries it needs dpkg-shlibdeps finds out, in a source package.
+mkdir -p "$out/shlibs/debian"
+touch "$out/shlibs/debian/control"
+depends=$(cd "$out/shlibs" && dpkg-shlibdeps -O "$root/usr/bin/perf" 2>/dev/null |
+	sed -n 's/^shlibs:Depends=//p')
+cat >"$root/DEBIAN/control" <<END
+Package: linux-perf-persistent
+Version: $version-$revision
+Architecture: $(dpkg --print-architecture)
+Maintainer: $(lgit log -1 --format='%an <%ae>')
+Depends: $depends
+Conflicts: linux-perf
+Replaces: linux-perf
+Provides: linux-perf
+Section: devel
+Priority: optional
+Description: perf with persistent events
+ Performance analysis tool of the Linux kernel, with the commands that look
+ after perf events that the kernel keeps without a process.
+END
+dpkg-deb --root-owner-group -b "$root" "$out" >/dev/null
+(cd "$out" && du -h -- *.deb)

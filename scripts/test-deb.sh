@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Make the packages with the small configuration of the guest, boot the kernel
+# that is in them, install them there with dpkg, and use what was installed.
+#
+# usage: test-deb.sh
+#
+# The guest installs into a copy of the machine's root that is gone when it ends.
+
+set -euo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+out=$top/build/test-deb
+
+# install_and_use: the part that runs in the guest, as root
+install_and_use()
+{
+	local all=/run/all
+
+	mkdir -p /run/copy $all
+	mount -t tmpfs -o size=1500M tmpfs /run/copy
+	mkdir /run/copy/{up,work}
+	mount -t overlay -o lowerdir=/,upperdir=/run/copy/up,workdir=/run/copy/work overlay $all
+	for dir in proc sys dev; do mount --rbind /$dir $all/$dir; done
+	mount -t tmpfs tmpfs $all/tmp
+	# What makes an initramfs or writes a boot loader's menu has nothing to do here.
+	mount -t tmpfs tmpfs $all/etc/kernel
+
+	chroot $all dpkg -i "$out"/*.deb
+	chroot $all dpkg-query -W "linux-image-$(uname -r)" linux-perf-persistent
+	chroot $all modprobe trace-events-sample
+	chroot $all rmmod trace-events-sample
+	chroot $all bash -exc '
+		cd /tmp
+		perf record -P deb -e sched:sched_switch -e cpu-clock -a
+		perf ctl -l
+		perf ctl -l | grep "^deb .* on "
+		perf ctl -r deb
+		perf script | grep -q sched_switch
+		perf ctl -d deb
+		! perf ctl -l | grep "^deb "'
+	echo 'installed, booted, answers'
+}
+
+if [ "${1-}" = guest ]; then
+	set -x
+	install_and_use
+	exit
+fi
+
+mkdir -p "$out/boot/arch/x86/boot"
+echo 'CONFIG_OVERLAY_FS=y' >"$out/overlay.config"
+"$top/scripts/config.sh" "$top/build/linux" "$out/boot" "$top/configs/vm.config" \
+	"$out/overlay.config"
+"$top/scripts/deb.sh" -o "$out" "$out/boot/.config"
+
+# Only the kernel has to be had before it runs.
+rm -rf "$out/image"
+dpkg-deb -x "$out"/linux-image-*.deb "$out/image"
+ln -sf "$out"/image/boot/vmlinuz-* "$out/boot/arch/x86/boot/bzImage"
+VM_LOG=$out/vm.log "$top/scripts/vm.sh" -k "$out/boot" -s 2 -m 3072 -t 300 \
+	"$0" guest >"$out/guest.log" 2>&1 || {
+	status=$?
+	tail -n 30 "$out/guest.log"
+	echo "test-deb: FAILED, log: ${out#"$top"/}/guest.log"
+	exit $status
+}
+grep -A1 '^NAME' "$out/guest.log"
+echo "test-deb: ok, $(tail -n 1 "$out/guest.log")"

@@ -36,7 +36,7 @@ words()
 		xargs codespell -I scripts/codespell.ignore | grep .
 }
 
-# Not where there is no place for it, or where no such file of the kernel has one.
+# Not where there is no place for it, nor where no such file of the kernel has one.
 # shellcheck disable=SC2317 # called by check
 licences()
 {
@@ -44,7 +44,7 @@ licences()
 
 	! git ls-files | while read -r file; do
 		case $file in
-		COPYING | *.md | *.svg | *.json | *.patch | patches/cover-letter) ;;
+		COPYING | scripts/codespell.ignore | *.md | *.svg | *.json | *.patch | patches/cover-letter) ;;
 		Documentation/ABI/* | tools/perf/Documentation/*.txt) ;;
 		tools/testing/*/config | tools/testing/*/settings) ;;
 		*) head -n 5 "$file" | grep -q SPDX-License-Identifier || echo "$file has no SPDX" ;;

@@ -166,7 +166,7 @@ if ! lgit diff-tree --quiet "$head" "$new" ||
 fi
 
 if [ $dry = 1 ]; then
-	diff -ru "$top/patches" "$out/patches" >"$tmp/diff" || :
+	diff -ru -x cover-letter "$top/patches" "$out/patches" >"$tmp/diff" || :
 	while read -r file; do
 		diff -u "$top/$file" "$out/$file" || :
 		[ "$(stat -c %a "$top/$file")" = "$(stat -c %a "$out/$file")" ] ||

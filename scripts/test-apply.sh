@@ -21,22 +21,18 @@ build=1
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 mkdir -p "$out"
 
-# Debian's mirrors drop the tarball of a version soon after the next one; then
-# one of the last that its stable release had has to do. Without touching apt's
-# own lists.
+# fetch: the upstream tarball of the base, without touching apt's own lists
 fetch()
 {
-	local apt=$out/apt package version wanted
+	local apt=$out/apt
 
 	rm -rf "$apt"
 	mkdir -p "$apt/lists/partial"
 	# shellcheck disable=SC2016 # apt's own
-	{
-		apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
-			'Created-By: Packages' | sort -u
-		echo http://deb.debian.org/debian trixie main
-	} | sed 's|^|deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] |' \
-		>"$apt/sources.list"
+	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
+		'Created-By: Packages' | sort -u |
+		sed 's|^|deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] |' \
+			>"$apt/sources.list"
 	cat >"$apt/apt.conf" <<-END
 		Dir::Etc::SourceList "$apt/sources.list";
 		Dir::Etc::SourceParts "-";
@@ -45,20 +41,8 @@ fetch()
 		Dir::Cache::pkgcache "";
 		APT::Sandbox::User "";
 	END
-	export APT_CONFIG=$apt/apt.conf
-	apt-get -qq update
-	read -r package version < <(
-		# shellcheck source=BASE
-		. "$top/BASE"
-		dpkg-query -W -f '${source:Package} ${source:Version}\n' "$PACKAGE")
-	for wanted in "$package=$version" $(apt-cache showsrc linux |
-			sed -n 's/^Version: \(6\.12\..*\)/linux=\1/p' | sort -rVu | head -n 8); do
-		if (cd "$out" && apt-get -qq source --download-only --tar-only "$wanted" 2>/dev/null); then
-			break
-		fi
-		echo "there is no source of $wanted any more"
-	done
-	unset APT_CONFIG
+	(cd "$out" && export APT_CONFIG=$apt/apt.conf && apt-get -qq update &&
+		apt-get -qq source --download-only --tar-only "$package=$version") || :
 	rm -rf "$apt"
 }
 
@@ -81,15 +65,17 @@ rm -rf "$debian"
 
 # --- Vanilla.
 
-newest() { find "$out" -maxdepth 1 -name 'linux*_6.12.*.orig.tar.xz' | sort -V | tail -n 1; }
-tarball=$(newest)
-if [ -z "$tarball" ]; then
-	fetch
-	tarball=$(newest)
-fi
-[ -n "$tarball" ] || die 'no tarball of 6.12.y is to be had; put one into build/test-apply'
-upstream=${tarball##*_}
-upstream=${upstream%.orig*}
+# shellcheck source=BASE
+. "$top/BASE"
+read -r package version < <(dpkg-query -W -f '${source:Package} ${source:Version}\n' "$PACKAGE")
+upstream=${version%-*}
+# Debian's name for it, or kernel.org's.
+tarball() { find "$out" -maxdepth 1 -name "linux*[-_]$upstream.*tar.*z"; }
+[ -n "$(tarball)" ] || fetch
+tarball=$(tarball | head -n 1)
+[ -n "$tarball" ] ||
+	die "Debian's mirror does not have Linux $upstream any more: put its tarball," \
+		"linux-$upstream.tar.xz, into ${out#"$top"/}"
 
 vanilla=$out/vanilla
 if [ "$(cat "$vanilla/.git/tarball" 2>/dev/null)" != "${tarball##*/}" ]; then

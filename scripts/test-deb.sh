@@ -11,6 +11,7 @@
 set -euo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
+linux=$(realpath "${LINUX:-$top/build/linux}")
 out=$top/build/test-deb
 
 # install_and_use: the part that runs in the guest, as root
@@ -51,7 +52,7 @@ fi
 
 mkdir -p "$out/boot/arch/x86/boot"
 echo 'CONFIG_OVERLAY_FS=y' >"$out/overlay.config"
-"$top/scripts/config.sh" "$top/build/linux" "$out/boot" "$top/configs/vm.config" \
+"$top/scripts/config.sh" "$linux" "$out/boot" "$top/configs/vm.config" \
 	"$out/overlay.config"
 "$top/scripts/deb.sh" -o "$out" "$out/boot/.config"
 

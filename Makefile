@@ -14,8 +14,7 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-ends test-kcsan stress fuzz vm refresh series diffstat check-series \
-	check-whole apply test-apply deb test-deb check \
+	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read clean
 
@@ -139,6 +138,7 @@ refresh: ## write the commits and edits of build/linux back to the series
 series: source ## complete patches for git am and a cover letter, build/series
 	@scripts/export.sh
 
+.PHONY: diffstat check-series check-whole test-apply deb test-deb
 diffstat: source ## how much of perf's own files in the kernel each commit changes
 	@scripts/diffstat.sh
 

@@ -53,7 +53,7 @@ dir=tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-"$top/scripts/deps.sh" kernel perf selftests check sparse || exit
+"$top/scripts/deps.sh" kernel perf selftests check series || exit
 # The tools are Debian's, and so has to be their python.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cc=gcc

@@ -6,7 +6,7 @@ set -uo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
 cd "$top" || exit
-"$top/scripts/deps.sh" check || exit
+"$top/scripts/deps.sh" check series || exit
 failed=0
 
 check()

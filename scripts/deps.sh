@@ -20,6 +20,10 @@ packages()
 			libnuma-dev libcap-dev python3-dev python3-setuptools \
 			systemtap-sdt-dev
 		;;
+	series) echo codespell patch sparse ;;
+	deb) echo dpkg-dev debhelper rsync kmod cpio libssl-dev ;;
+	config) echo linux-config-6.12 ;;
+	orig) echo apt dpkg-dev ;;
 	cross) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf ;;
 	vm) echo qemu-system-x86 iproute2 kmod ;;
 	selftests) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
@@ -31,11 +35,7 @@ packages()
 		;;
 	figure) echo python3-matplotlib ;;
 	gdb) echo gdb ;;
-	check) echo shellcheck codespell patch perl python3-ply python3-git ;;
-	sparse) echo sparse ;;
-	deb) echo dpkg-dev debhelper rsync kmod cpio libssl-dev ;;
-	config) echo linux-config-6.12 ;;
-	orig) echo apt dpkg-dev ;;
+	check) echo shellcheck perl python3-ply python3-git ;;
 	*)
 		echo "deps.sh: no group '$1'" >&2
 		exit 1

@@ -49,6 +49,9 @@ step ends make -s test-ends
 step ends-debug make -s test-ends KERNEL=debug
 step hazards make -s test-hazards
 step builds make -s check-builds
+step series make -s check-series
+step apply make -s test-apply
+step deb make -s test-deb
 step fastpath make -s check-fastpath
 step bench make -s bench-check
 

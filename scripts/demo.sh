@@ -117,6 +117,23 @@ tour()
 	run "perf list persistent 2>/dev/null"
 	shows 'persistent/tasks/'
 	run perf ctl -d tasks
+
+	step 'Keep this moment, and go on recording: a snapshot.'
+	run perf ctl -s flight
+	shows 'flight.1'
+
+	step 'Nobody is there when it happens: have the kernel take one, and what follows, too.'
+	run "perf ctl -t flight --when sched:sched_process_exec --filter 'filename ~ \"*/ar\"' --do snapshot --after 200ms --times 1"
+	(sleep 2; ar --version >/dev/null) &
+	run perf ctl --wait flight --timeout 120s
+	shows 'flight.2'
+	wait $!
+	run perf ctl -l
+	shows 'flight.2'
+	run perf record -o night.data -e persistent/flight.2/ -a
+	run 'perf script -i night.data -F comm,pid,cpu,time,event,trace 2>/dev/null | grep "filename=.*/ar " | tail -n 2'
+	shows '/ar '
+	run perf ctl -d flight.1 flight.2
 }
 
 guest()

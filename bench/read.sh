@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # The part of scripts/bench-read.sh that runs in the guest.
 #
 # usage: read.sh LOAD READ PERF ROUNDS

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # What a recorder does while nobody reads it: tasks, wake-ups, switches, CPU time,
 # work items, irq_work. Fails when a namespace has any of that. See bench/README.md.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # How fast full buffers are read, beside memcpy(), ftrace and perf record that is
 # told to dump: by the clock, as ratios. See bench/README.md.
 #

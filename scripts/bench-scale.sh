@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
 # What creating, listing, opening, reading and deleting cost while many namespaces
 # exist, on many CPUs, and with many events; and what a namespace takes in memory.
 # Fails when a cost grows faster than what is asked for. See bench/README.md.

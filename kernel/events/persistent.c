@@ -576,14 +576,11 @@ static struct perf_member *find_member_on(struct perf_persist_ns *ns, int cpu)
 	return NULL;
 }
 
-/**
- * perf_persist_buffer_owner - the member through which a buffer is kept mapped
- * @ns:		the namespace, which is settled
- * @rb:		the buffer
- *
- * Return: the member; of several, that with the lowest event id; or NULL.
+/*
+ * The member of @ns, if any, or else of any namespace, that keeps @rb mapped; of
+ * several, that with the lowest event id.
  */
-struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
+static struct perf_member *search_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
 {
 	struct perf_member *owner = NULL;
 	struct perf_event *event;
@@ -593,30 +590,94 @@ struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct
 	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
 		struct perf_member *member = event->member;
 
-		if (member && member->ns == ns && member->rb == rb &&
+		if (member && member->rb == rb && (!ns || member->ns == ns) &&
 		    (!owner || event->id < owner->event->id))
 			owner = member;
 	}
 	return owner;
 }
 
-/*
- * The member with the lowest event id above @event_id that writes to @rb. Unlike
- * the list it stays, as the caller has the lock and the namespace holds it.
+/**
+ * perf_persist_buffer_owner - the member through which a buffer is kept mapped
+ * @ns:		the namespace, which is settled
+ * @rb:		the buffer
+ *
+ * Only a buffer of several namespaces takes a search, so that a listing need not
+ * look at all who write to a buffer for each of them.
+ *
+ * Return: the member; of several, that with the lowest event id; or NULL.
  */
-static struct perf_member *next_writer(struct perf_buffer *rb, u64 event_id)
+struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
 {
-	struct perf_member *next = NULL;
+	assert_registry();
+	if (!rb->owner || rb->owner->ns == ns)
+		return rb->owner;
+	return search_owner(ns, rb);
+}
+
+/**
+ * perf_persist_set_wakeups - who is to be woken for what a recorder writes
+ * @member:	a member of a namespace, with the lock held
+ *
+ * Nobody, unless its creator asked for that or somebody has it open: each half
+ * of a buffer would take an interrupt for nothing.
+ */
+void perf_persist_set_wakeups(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->rb;
+	bool alone = member->held && refcount_read(&member->openers) == 1;
+
+	assert_registry();
+	if (!rb || !rb->overwrite || member->event->attr.watermark)
+		return;
+
+	/* Otherwise what ring_buffer_init() takes when it was not told */
+	WRITE_ONCE(rb->watermark, alone ? LONG_MAX : max(perf_data_size(rb) / 2, 1UL));
+}
+
+/* @member keeps @rb mapped from here on. */
+static void set_buffer(struct perf_member *member, struct perf_buffer *rb)
+{
+	assert_registry();
+	WRITE_ONCE(rb->held, rb->held + 1);
+	member->rb = rb;
+	if (!rb->owner ||
+	    (rb->owner->ns == member->ns && rb->owner->event->id > member->event->id))
+		rb->owner = member;
+}
+
+static void clear_buffer(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->rb;
+
+	assert_registry();
+	WRITE_ONCE(rb->held, rb->held - 1);
+	if (!rb->held && rb->watermark == LONG_MAX)
+		WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
+	member->rb = NULL;
+	if (rb->owner != member)
+		return;
+	rb->owner = NULL;
+	if (rb->held)
+		rb->owner = search_owner(member->ns, rb) ?: search_owner(NULL, rb);
+}
+
+/*
+ * The published member after @prev, or the first one, that writes to @rb. Unlike
+ * the list it stays where it is, as the caller has the lock.
+ */
+static struct perf_member *next_writer(struct perf_buffer *rb, struct perf_member *prev)
+{
 	struct perf_event *event;
 
 	assert_registry();
 	guard(rcu)();
-	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
-		if (event->member && event->member->held && event->id > event_id &&
-		    (!next || event->id < next->event->id))
-			next = event->member;
+	event = prev ? prev->event : list_entry(&rb->event_list, struct perf_event, rb_entry);
+	list_for_each_entry_continue_rcu(event, &rb->event_list, rb_entry) {
+		if (event->member && READ_ONCE(event->member->state) == PERF_MEMBER_PUBLISHED)
+			return event->member;
 	}
-	return next;
+	return NULL;
 }
 
 /* Would other members of the namespace lose their buffer with @member? */
@@ -786,8 +847,7 @@ static int hold_member(struct perf_member *member)
 	    atomic_inc_not_zero(&rb->mmap_count)) {
 		atomic_inc(&event->mmap_count);
 		refcount_inc(&rb->refcount);
-		WRITE_ONCE(rb->held, rb->held + 1);
-		member->rb = rb;
+		set_buffer(member, rb);
 	}
 	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
 unlock:
@@ -918,8 +978,7 @@ static struct perf_member_hold unhold_member(struct perf_member *member)
 		hold.event = member->event;
 		hold.rb = member->rb;
 		if (hold.rb)
-			WRITE_ONCE(hold.rb->held, hold.rb->held - 1);
-		member->rb = NULL;
+			clear_buffer(member);
 		member->held = false;
 		perf_persist_nr_held--;
 	}
@@ -969,8 +1028,21 @@ bool perf_persistent_last_opener(struct perf_event *event)
 	if (!member)
 		return true;
 
-	if (!refcount_dec_and_test(&member->openers))
+	if (READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED) {
+		bool held, last;
+
+		/* The namespace that holds it stays one, as long as we have the lock. */
+		mutex_lock(&perf_persist_lock);
+		held = member->held;
+		last = refcount_dec_and_test(&member->openers);
+		if (held)
+			perf_persist_set_wakeups(member);
+		mutex_unlock(&perf_persist_lock);
+		if (!last)
+			return false;
+	} else if (!refcount_dec_and_test(&member->openers)) {
 		return false;
+	}
 
 	/*
 	 * Nobody is left to let it join. Pairs with smp_store_release() in
@@ -1762,23 +1834,20 @@ static int may_open_like(struct perf_member *member)
  */
 static int may_open_member(struct perf_member *member)
 {
-	u64 event_id = 0;
+	struct perf_member *writer = NULL;
 	int ret;
 
 	assert_registry();
 
 	ret = may_open_like(member);
 	while (!ret && member->rb) {
-		struct perf_member *writer;
-
 		if (is_snapshot(member->ns))
-			writer = perf_snapshot_next_writer(member, event_id);
+			writer = perf_snapshot_next_writer(member, writer);
 		else
-			writer = next_writer(member->rb, event_id);
+			writer = next_writer(member->rb, writer);
 
 		if (!writer)
 			break;
-		event_id = writer->event->id;
 		if (writer != member)
 			ret = may_open_like(writer);
 	}
@@ -2454,10 +2523,8 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 		refcount_inc(&member->openers);
 		member->held = true;
 		perf_persist_nr_held++;
-		if (atomic_read(&event->mmap_count)) {
-			member->rb = event->rb;
-			WRITE_ONCE(member->rb->held, member->rb->held + 1);
-		}
+		if (atomic_read(&event->mmap_count))
+			set_buffer(member, event->rb);
 		set_state(member, PERF_MEMBER_PUBLISHED);
 	}
 	if (!ret)
@@ -2872,6 +2939,8 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 			get_persist_ns(ns);
 		else
 			refcount_inc(&member->openers); /* at least one: it is held */
+		if (!snapshot)
+			perf_persist_set_wakeups(member);
 	}
 	mutex_unlock(&perf_persist_lock);
 	if (ret)

@@ -203,6 +203,7 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 					    unsigned int nr_pages, int flags);
 void perf_persist_free_buffer(struct perf_buffer *rb);
 void perf_persist_put_opener(struct perf_event *event);
+void perf_persist_set_wakeups(struct perf_member *member);
 void perf_persist_reinstall(struct perf_event *event);
 bool perf_is_get_persist(unsigned int cmd);
 bool perf_persist_valid_label(const char *label);
@@ -229,7 +230,8 @@ void perf_snapshot_members_changed(struct perf_persist_ns *ns);
 long perf_snapshot_delete(struct perf_persist_ns *ns);
 void perf_snapshot_free_members(struct perf_persist_ns *ns);
 void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member);
-struct perf_member *perf_snapshot_next_writer(struct perf_member *member, u64 event_id);
+struct perf_member *perf_snapshot_next_writer(struct perf_member *member,
+					      struct perf_member *prev);
 struct file *perf_snapshot_file(struct perf_member *member, int f_flags);
 
 /* persistent_trigger.c */

@@ -557,7 +557,12 @@ static void swap_hold(struct perf_snapshot_member *sm)
 		refcount_inc(&rb->refcount);
 	}
 	WRITE_ONCE(rb->held, rb->held + 1);
+	if (sm->own) {
+		rb->owner = live;
+		old->owner = NULL;
+	}
 	live->rb = rb;
+	perf_persist_set_wakeups(live);
 	WRITE_ONCE(member->rb, old);
 }
 
@@ -1058,21 +1063,18 @@ void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member
 /**
  * perf_snapshot_next_writer - who else wrote to the buffer of a member
  * @member:	a member of a snapshot that has one
- * @event_id:	the last that was seen, 0 to start with
+ * @prev:	the last that was seen, NULL to start with
  *
- * Return: the one with the next higher event id, or NULL.
+ * Return: the next one, in any order, or NULL.
  */
-struct perf_member *perf_snapshot_next_writer(struct perf_member *member, u64 event_id)
+struct perf_member *perf_snapshot_next_writer(struct perf_member *member,
+					      struct perf_member *prev)
 {
-	struct perf_snapshot_member *sm, *next = NULL;
+	struct perf_snapshot_member *sm;
 
 	assert_registry();
-	for (sm = to_snapshot_member(member)->output; sm; sm = sm->next_writer) {
-		if (sm->m.event->id > event_id &&
-		    (!next || sm->m.event->id < next->m.event->id))
-			next = sm;
-	}
-	return next ? &next->m : NULL;
+	sm = prev ? to_snapshot_member(prev)->next_writer : to_snapshot_member(member)->output;
+	return sm ? &sm->m : NULL;
 }
 
 static void snapshot_vm_open(struct vm_area_struct *vma)

@@ -234,7 +234,7 @@ objects()
 		esac
 		[ -e "$src/$file" ] || continue
 		# An option may keep it out; make knows, and says "nothing to be done".
-		if [ "$file" = kernel/events/persistent.c ] && [ "$set" = off ]; then
+		if [[ $file = kernel/events/persistent*.c ]] && [ "$set" = off ]; then
 			continue
 		fi
 		echo "${file%.c}.o"

@@ -660,7 +660,8 @@ static int name_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *n
 
 	assert_registry();
 	do {
-		snprintf(snap->name, sizeof(snap->name), "%s.%u", ns->name, ++number);
+		snprintf(snap->name, sizeof(snap->name), "%.*s.%u", PERF_PERSIST_USER_NAME_MAX,
+			 ns->name, ++number);
 	} while (perf_persist_name_taken(snap->name));
 
 	snap->number = number;

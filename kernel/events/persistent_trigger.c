@@ -132,7 +132,7 @@ static bool stop_buffers(struct perf_persist_ns *ns)
 	WRITE_ONCE(ns->stopped, true);
 	smp_mb();
 	for (i = 0; i < list->nr; i++) {
-		rb = rcu_dereference(list->events[i]->rb);
+		rb = READ_ONCE(list->events[i]->rb);
 		if (rb)
 			rb_toggle_paused(rb, true);
 	}

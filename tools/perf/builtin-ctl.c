@@ -443,7 +443,8 @@ static void check_options(void)
 		bool		verb;
 		const char	*msg;
 	} checks[] = {
-		{ ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size, ctl.read,
+		{ ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size,
+		  ctl.read,
 		  "-o, -C, --last, --from, --to and --max-size belong to -r\n" },
 		{ ctl.json, ctl.list, "-j belongs to -l\n" },
 		{ ctl.keep, ctl.snapshot || ctl.resize, "--keep belongs to -s and --resize\n" },

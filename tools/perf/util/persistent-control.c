@@ -331,7 +331,8 @@ static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until,
 	return ret ?: -ETIMEDOUT;
 }
 
-int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, void (*ready)(struct persistent_ns *),
+int persistent_ns__wait(struct persistent_ns *ns, u64 timeout,
+			void (*ready)(struct persistent_ns *ns),
 			struct persistent_notice *notice)
 {
 	u64 until = timeout ? now_ns() + timeout : 0;

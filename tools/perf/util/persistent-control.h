@@ -24,7 +24,8 @@ struct persistent_notice {
 };
 
 /* -ETIMEDOUT after @timeout ns, 0: never; @ready() is called once nothing can be missed. */
-int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, void (*ready)(struct persistent_ns *),
+int persistent_ns__wait(struct persistent_ns *ns, u64 timeout,
+			void (*ready)(struct persistent_ns *ns),
 			struct persistent_notice *notice);
 
 /* persistent-trigger.c; what a user said of a trigger, NULL: nothing */

@@ -257,7 +257,8 @@ static int open_events(struct evlist *evlist, u32 count)
 	return 0;
 }
 
-static int err_add(int err, const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
+static int err_add(int err, const struct persistent_ns *ns,
+		   const struct perf_event_trigger *trigger)
 {
 	char buf[STRERR_BUFSIZE];
 

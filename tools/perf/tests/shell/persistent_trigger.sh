@@ -152,7 +152,7 @@ waiting() {
 # start_waiting OPTION...: in the background, it cannot miss what comes after this
 start_waiting() {
 	: > "$tmp/waits"
-	perf ctl --wait "$ns" "$@" > "$tmp/waits" 2>&1 &
+	perf ctl --wait "$ns" --timeout 5m "$@" > "$tmp/waits" 2>&1 &
 	waiter=$!
 	eventually "wait" waiting
 }

@@ -104,6 +104,8 @@ mkdir -p "$out/shlibs/debian"
 touch "$out/shlibs/debian/control"
 depends=$(cd "$out/shlibs" && dpkg-shlibdeps -O "$root/usr/bin/perf" 2>/dev/null |
 	sed -n 's/^shlibs:Depends=//p')
+# Without Replaces, so that Debian's perf is removed before this one is unpacked:
+# what its package leaves to clean up it cannot when another perf is there.
 cat >"$root/DEBIAN/control" <<END
 Package: linux-perf-persistent
 Version: $version-$revision
@@ -111,7 +113,6 @@ Architecture: $(dpkg --print-architecture)
 Maintainer: $(lgit log -1 --format='%an <%ae>')
 Depends: $depends
 Conflicts: linux-perf
-Replaces: linux-perf
 Provides: linux-perf
 Section: devel
 Priority: optional

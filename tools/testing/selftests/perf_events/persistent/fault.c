@@ -352,9 +352,17 @@ static int do_snapshot(struct scene *s)
 	return event_ioctl(s->fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&arg);
 }
 
+static int to_be_resized(struct scene *s)
+{
+	int err = opened_ns(s);
+
+	s->found = event_id(s->m.fd);
+	return err;
+}
+
 static int do_resize(struct scene *s)
 {
-	struct perf_event_buffer_size size = { event_id(s->m.fd), PAGES * page_size() };
+	struct perf_event_buffer_size size = { s->found, PAGES * page_size() };
 	struct perf_event_snapshot arg = {
 		.size = sizeof(arg), .nr_sizes = 1, .sizes = (unsigned long)&size,
 	};
@@ -563,7 +571,7 @@ FIXTURE_VARIANT_ADD(fault, snapshot)
 
 FIXTURE_VARIANT_ADD(fault, resize)
 {
-	.act = { opened_ns, do_resize, no_snapshot, snapshot_reads },
+	.act = { to_be_resized, do_resize, no_snapshot, snapshot_reads },
 };
 
 FIXTURE_VARIANT_ADD(fault, snapshot_with_spare)

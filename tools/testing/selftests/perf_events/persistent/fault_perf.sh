@@ -90,10 +90,10 @@ unmake()
 	! exists || "${delete[@]}" >"$tmp/out" 2>&1 || complain "it can't be deleted"
 }
 
-# State, events and CPUs of what was listed
+# State, events and CPUs of what was listed, whatever else was said
 shape_of()
 {
-	awk 'NR == 2 { print $2, $3, $4 }' "$1"
+	awk -v name="$name" '$1 == name { print $2, $3, $4; exit }' "$1"
 }
 
 # All of it, as it is without faults

@@ -41,6 +41,8 @@
 
 #define EVENTS_DIR "/sys/bus/event_source/devices/persistent/events"
 #define NAME "bench"
+#define MAX_ARGS 16
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static int nr_cpus, nr_events = 1, nr_namespaces = 1, rounds = 9;
 static long page;
@@ -349,8 +351,6 @@ static struct operation {
 	{ .name = "delete",	.func = do_delete },
 };
 
-#define NR_OPERATIONS (sizeof(operations) / sizeof(operations[0]))
-
 static int compare(const void *a, const void *b)
 {
 	unsigned long long x = *(const unsigned long long *)a;
@@ -383,12 +383,12 @@ static void measure(void)
 	unsigned int i;
 	int r;
 
-	for (i = 0; i < NR_OPERATIONS; i++)
+	for (i = 0; i < ARRAY_SIZE(operations); i++)
 		operations[i].cost = calloc(rounds, sizeof(*operations[i].cost));
 
 	/* The first time some things are done that are not done again. */
 	for (r = -1; r < rounds; r++) {
-		for (i = 0; i < NR_OPERATIONS; i++) {
+		for (i = 0; i < ARRAY_SIZE(operations); i++) {
 			struct operation *op = &operations[i];
 
 			if (op->before)
@@ -403,26 +403,26 @@ static void measure(void)
 		settle();
 	}
 
-	for (i = 0; i < NR_OPERATIONS; i++)
+	for (i = 0; i < ARRAY_SIZE(operations); i++)
 		print_costs(operations[i].name, operations[i].objects, operations[i].cost);
 }
 
 /* In bytes */
-static long meminfo(const char *key)
+static long mem_bytes(const char *key)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
 	char name[64];
 	long kib;
 
 	if (!f)
-		err(1, "meminfo");
+		err(1, "/proc/meminfo");
 	while (fscanf(f, "%63[^:]: %ld%*[^\n]\n", name, &kib) == 2) {
 		if (!strcmp(name, key)) {
 			fclose(f);
 			return kib * 1024;
 		}
 	}
-	errx(1, "no %s in meminfo", key);
+	errx(1, "no %s in /proc/meminfo", key);
 }
 
 /* In slabs, without what they keep for the next one */
@@ -442,7 +442,7 @@ static long slab_bytes(void)
 		close(fd);
 	}
 	globfree(&files);
-	return meminfo("Slab");
+	return mem_bytes("Slab");
 }
 
 static void print_memory(const char *what, int members, long before)
@@ -517,12 +517,18 @@ static void measure_memory(void)
 	}
 }
 
-/* CPU time of a command in ns, which are instructions */
-static unsigned long long run(char *const argv[])
+/* CPU time of a command of perf in ns, which are instructions */
+static unsigned long long run(const char *perf, const char *command)
 {
+	char words[128], *argv[MAX_ARGS + 1] = { (char *)perf };
 	struct rusage usage;
-	int status, fd;
+	int status, fd, argc = 1;
 	pid_t pid;
+
+	snprintf(words, sizeof(words), "%s", command);
+	argv[argc] = strtok(words, " ");
+	while (argv[argc] && argc < MAX_ARGS)
+		argv[++argc] = strtok(NULL, " ");
 
 	pid = fork();
 	if (pid < 0)
@@ -531,50 +537,44 @@ static unsigned long long run(char *const argv[])
 		fd = open("/dev/null", O_RDWR);
 		dup2(fd, 0);
 		dup2(fd, 1);
-		execv(argv[0], argv);
-		err(1, "%s", argv[0]);
+		execv(perf, argv);
+		err(1, "%s", perf);
 	}
 	if (wait4(pid, &status, 0, &usage) != pid || status)
-		errx(1, "%s %s: status %#x", argv[0], argv[1], status);
+		errx(1, "%s %s: status %#x", perf, command, status);
 	return ((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000ULL +
 		usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-static void measure_perf(char *perf)
+static void measure_perf(const char *perf)
 {
-	char *create[] = { perf, "record", "-q", "-P", NAME, "-m", "1", "-e", "dummy:u", "-a", NULL };
-	char *list_one[] = { perf, "ctl", "-l", NAME, NULL };
-	char *list_all[] = { perf, "ctl", "-l", NULL };
-	char *read_it[] = { perf, "record", "-q", "-o", "/tmp/scale.data",
-			    "-e", "persistent/" NAME "/", "-a", NULL };
-	char *delete[] = { perf, "ctl", "-d", NAME, NULL };
 	struct {
 		const char		*name;
-		char			**argv;
+		const char		*command;
 		int			objects;
 		unsigned long long	*cost;
 	} commands[] = {
-		{ "perf-record-P", create, 1 },
-		{ "perf-ctl-l-NAME", list_one, 1 },
-		{ "perf-ctl-l", list_all, nr_namespaces },
-		{ "perf-record", read_it, 1 },
-		{ "perf-ctl-d", delete, 1 },
+		{ "perf-record-P", "record -q -P " NAME " -m 1 -e dummy:u -a", 1 },
+		{ "perf-ctl-l-NAME", "ctl -l " NAME, 1 },
+		{ "perf-ctl-l", "ctl -l", nr_namespaces },
+		{ "perf-record", "record -q -o /tmp/scale.data -e persistent/" NAME "/ -a", 1 },
+		{ "perf-ctl-d", "ctl -d " NAME, 1 },
 	};
 	unsigned int i;
 	int r;
 
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		commands[i].cost = calloc(rounds, sizeof(*commands[i].cost));
 	for (r = -1; r < rounds; r++) {
-		for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-			unsigned long long cost = run(commands[i].argv);
+		for (i = 0; i < ARRAY_SIZE(commands); i++) {
+			unsigned long long cost = run(perf, commands[i].command);
 
 			if (r >= 0)
 				commands[i].cost[r] = cost;
 		}
 		settle();
 	}
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		print_costs(commands[i].name, commands[i].objects, commands[i].cost);
 }
 
@@ -610,7 +610,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind != argc || nr_namespaces < 1 || nr_events < 1 || rounds < 1)
-		errx(2, "usage: scale [-n NAMESPACES] [-c CPUS] [-e EVENTS] [-r ROUNDS] [-m | -p PERF]");
+		errx(2, "usage: scale [-n NAMESPACES] [-c CPUS] [-e EVENTS] [-r ROUNDS] %s",
+		     "[-m | -p PERF]");
 
 	CPU_ZERO(&cpu);
 	CPU_SET(0, &cpu);

@@ -166,7 +166,13 @@ static struct perf_persist_ns *find_name(const char *name)
 	return node ? ns_of_name(node) : NULL;
 }
 
-static struct perf_persist_ns *alloc_ns(void)
+/**
+ * perf_persist_alloc - allocate a namespace, or a snapshot
+ *
+ * Return: one without members, name and owner, with the reference that is going
+ * to be the registry's; or NULL.
+ */
+struct perf_persist_ns *perf_persist_alloc(void)
 {
 	struct perf_persist_ns *ns;
 
@@ -174,14 +180,25 @@ static struct perf_persist_ns *alloc_ns(void)
 	if (!ns)
 		return NULL;
 
-	refcount_set(&ns->refs, 1); /* the registry's */
+	refcount_set(&ns->refs, 1);
 	ns->members = RB_ROOT;
 	ns->generation = 1;
 	init_waitqueue_head(&ns->waitq);
+	perf_snapshot_init(ns);
+	return ns;
+}
+
+static struct perf_persist_ns *alloc_ns(void)
+{
+	struct perf_persist_ns *ns;
+
+	ns = perf_persist_alloc();
+	if (!ns)
+		return NULL;
+
 	ns->creator = get_pid(task_tgid(current));
 	ns->cred = get_current_cred();
 	ns->onlined = perf_persist_onlined;
-	perf_snapshot_init(ns);
 	get_task_comm(ns->owner_comm, current);
 	ns->created_ns = ktime_get_boottime_ns();
 	return ns;
@@ -1995,30 +2012,66 @@ bool perf_is_get_persist(unsigned int cmd)
 	return perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_PERSIST);
 }
 
-static int get_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo)
+/**
+ * perf_persist_get_struct - copy a structure that can grow from user space
+ * @dst:	where to; begins with its size, a u32, which is that of the user
+ * @known:	what the kernel knows of it, in bytes
+ * @least:	size of its first version
+ * @uarg:	address in user space
+ *
+ * Return: 0, -EFAULT, -EINVAL when it is too small, or -E2BIG when it is too large,
+ * which now holds what the kernel knows.
+ */
+int perf_persist_get_struct(void *dst, size_t known, size_t least, void __user *uarg)
 {
+	u32 __user *usize = uarg;
 	u32 size;
 	int ret;
 
-	if (get_user(size, &uinfo->size))
+	if (get_user(size, usize))
 		return -EFAULT;
-	if (size < PERF_EVENT_PERSIST_SIZE_VER0)
+	if (size < least)
 		return -EINVAL;
 
-	ret = size > PAGE_SIZE ? -E2BIG : copy_struct_from_user(info, sizeof(*info), uinfo, size);
-	if (ret == -E2BIG && put_user(sizeof(*info), &uinfo->size))
+	ret = size > PAGE_SIZE ? -E2BIG : copy_struct_from_user(dst, known, uarg, size);
+	if (ret == -E2BIG && put_user(known, usize))
 		return -EFAULT;
+	*(u32 *)dst = size;
+	return ret;
+}
+
+/**
+ * perf_persist_put_struct - copy a structure that can grow to user space
+ * @uarg:	address in user space
+ * @src:	begins with its size, a u32, which is that of the user
+ * @known:	what the kernel knows of it, in bytes
+ *
+ * Return: 0 or -EFAULT.
+ */
+int perf_persist_put_struct(void __user *uarg, void *src, size_t known)
+{
+	u32 size = *(u32 *)src, len = min_t(u32, size, known);
+
+	*(u32 *)src = len;
+	if (copy_to_user(uarg, src, len) || clear_user(uarg + len, size - len))
+		return -EFAULT;
+	return 0;
+}
+
+static int get_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo)
+{
+	int ret;
+
+	ret = perf_persist_get_struct(info, sizeof(*info), PERF_EVENT_PERSIST_SIZE_VER0, uinfo);
 	if (ret)
 		return ret;
-
-	info->size = size;
 	return info->__reserved ? -EINVAL : 0;
 }
 
 static int put_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo,
 		    const struct perf_event_attr *attr)
 {
-	u32 room = info->attr_size, size = info->size;
+	u32 room = info->attr_size;
 
 	info->attr_size = 0;
 	if (info->attr && attr) {
@@ -2032,12 +2085,7 @@ static int put_info(struct perf_event_persist *info, struct perf_event_persist _
 		info->attr_size = attr->size;
 	}
 
-	info->size = min_t(u32, size, sizeof(*info));
-	if (copy_to_user(uinfo, info, info->size) ||
-	    (size > sizeof(*info) &&
-	     clear_user((void __user *)uinfo + sizeof(*info), size - sizeof(*info))))
-		return -EFAULT;
-	return 0;
+	return perf_persist_put_struct(uinfo, info, sizeof(*info));
 }
 
 struct perf_head_read {

@@ -170,7 +170,7 @@ struct perf_member {
 	for ((_member) = first_member(_ns); (_member);			\
 	     (_member) = following_member(_member))
 
-/* persistent.c: the registry; with the lock but for the last four */
+/* persistent.c: the registry */
 extern struct mutex perf_persist_lock;
 
 static inline void assert_registry(void)
@@ -184,6 +184,9 @@ static inline struct perf_persist_ns *get_persist_ns(struct perf_persist_ns *ns)
 	return ns;
 }
 
+struct perf_persist_ns *perf_persist_alloc(void);
+int perf_persist_get_struct(void *dst, size_t known, size_t least, void __user *uarg);
+int perf_persist_put_struct(void __user *uarg, void *src, size_t known);
 void perf_persist_changed(struct perf_persist_ns *ns);
 int perf_persist_reserve_members(unsigned int nr);
 void perf_persist_unreserve_members(unsigned int nr);

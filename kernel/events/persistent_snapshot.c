@@ -158,15 +158,10 @@ static struct perf_persist_ns *alloc_snapshot(struct perf_persist_ns *ns)
 {
 	struct perf_persist_ns *snap;
 
-	snap = kzalloc(sizeof(*snap), GFP_KERNEL);
+	snap = perf_persist_alloc();
 	if (!snap)
 		return NULL;
 
-	refcount_set(&snap->refs, 1); /* the registry's */
-	snap->members = RB_ROOT;
-	snap->generation = 1;
-	init_waitqueue_head(&snap->waitq);
-	perf_snapshot_init(snap);
 	snap->cred = get_cred(ns->cred);
 	memcpy(snap->owner_comm, ns->owner_comm, sizeof(snap->owner_comm));
 	snap->source = get_persist_ns(ns);
@@ -927,7 +922,8 @@ void perf_snapshot_resume(struct perf_persist_ns *ns)
  */
 bool perf_is_snapshot_ioctl(unsigned int cmd)
 {
-	return perf_same_ioctl(cmd, PERF_EVENT_IOC_SNAPSHOT) || perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE) ||
+	return perf_same_ioctl(cmd, PERF_EVENT_IOC_SNAPSHOT) ||
+	       perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE) ||
 	       cmd == PERF_EVENT_IOC_CLEAR || cmd == PERF_EVENT_IOC_SPARES;
 }
 
@@ -963,14 +959,9 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 {
 	struct perf_snapshot_request req = { .user = true };
 	struct perf_event_snapshot arg;
-	u32 size;
 	long ret;
 
-	if (get_user(size, &uarg->size))
-		return -EFAULT;
-	if (size < PERF_EVENT_SNAPSHOT_SIZE_VER0 || size > PAGE_SIZE)
-		return -EINVAL;
-	ret = copy_struct_from_user(&arg, sizeof(arg), uarg, size);
+	ret = perf_persist_get_struct(&arg, sizeof(arg), PERF_EVENT_SNAPSHOT_SIZE_VER0, uarg);
 	if (ret)
 		return ret;
 
@@ -1010,7 +1001,8 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *  -EFAULT	@arg is no address that can be read and written
  *  -EINVAL	a size is out of range, or a field that must be 0 is not; RESIZE:
  *		not a member with a buffer of its own; SPARES: too many
- *  -E2BIG	the structure has fields that are not known here, and not 0
+ *  -E2BIG	the structure is larger than a page, or has fields that are not known
+ *		here and not 0; its size now holds what the kernel knows
  *  -EOPNOTSUPP	it is a snapshot, or has forward buffers
  *  -EPERM	RESIZE, or more snapshots or spares than before, for somebody else's
  *		namespace and without CAP_IPC_LOCK

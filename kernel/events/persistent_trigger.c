@@ -98,7 +98,7 @@ struct perf_trigger_event {
  * struct perf_stop_list - what there is to stop in a namespace
  * @rcu:	frees it
  * @nr:		number of events
- * @events:	those that have a buffer
+ * @events:	those of its members; some have no buffer
  */
 struct perf_stop_list {
 	struct rcu_head		rcu;
@@ -568,16 +568,7 @@ static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0)
 
 static long get_arg(struct perf_event_trigger *arg, struct perf_event_trigger __user *uarg)
 {
-	u32 size;
-	long ret;
-
-	if (get_user(size, &uarg->size))
-		return -EFAULT;
-	if (size < PERF_EVENT_TRIGGER_SIZE_VER0 || size > PAGE_SIZE)
-		return -EINVAL;
-	ret = copy_struct_from_user(arg, sizeof(*arg), uarg, size);
-	arg->size = size;
-	return ret;
+	return perf_persist_get_struct(arg, sizeof(*arg), PERF_EVENT_TRIGGER_SIZE_VER0, uarg);
 }
 
 static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
@@ -666,6 +657,7 @@ static long get_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __
 		if (trigger->arg.number <= arg.number)
 			continue;
 		arg = trigger->arg;
+		arg.size = size;
 		arg.fd = -1;
 		arg.fired = atomic64_read(&trigger->fired);
 		ret = 0;
@@ -675,12 +667,7 @@ static long get_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __
 	if (ret)
 		return ret;
 
-	arg.size = min_t(u32, size, sizeof(arg));
-	if (copy_to_user(uarg, &arg, arg.size) ||
-	    (size > sizeof(arg) && clear_user((void __user *)uarg + sizeof(arg),
-					      size - sizeof(arg))))
-		return -EFAULT;
-	return 0;
+	return perf_persist_put_struct(uarg, &arg, sizeof(arg));
 }
 
 static long del_trigger(struct perf_persist_ns *ns, unsigned long number)
@@ -730,7 +717,8 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  *  -EFAULT	@arg is no address that can be read and written
  *  -EINVAL	a field is out of range, or does not go with another; the event
  *		does not sample, or has a buffer
- *  -E2BIG	the structure has fields that are not known here, and not 0
+ *  -E2BIG	the structure is larger than a page, or has fields that are not known
+ *		here and not 0; its size now holds what the kernel knows
  *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
  *		an AUX area or sigtrap, or a breakpoint on anything but x86
  *  -EBADF	not the file of an event

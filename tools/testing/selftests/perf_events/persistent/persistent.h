@@ -614,6 +614,27 @@ static inline int heard(int fd, const void *map, const char *text)
 	return ring_count(fd, map, match_said, text);
 }
 
+/* How often @text is in the buffer of a member that is opened for it. */
+static inline int heard_in(__u64 ns, __u64 event, int cpu, const char *text)
+{
+	struct perf_event_persist p;
+	void *map;
+	int fd, n;
+
+	fd = member_reopen(ns, event, cpu, 0);
+	if (fd < 0)
+		return fd;
+	n = get_persist(fd, &p);
+	if (!n) {
+		map = ring_map(fd, p.buffer_size / page_size(), PROT_READ);
+		n = map == MAP_FAILED ? -errno : heard(fd, map, text);
+		if (map != MAP_FAILED)
+			munmap(map, p.buffer_size + page_size());
+	}
+	close(fd);
+	return n;
+}
+
 /* What a sample starts with: PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID. */
 struct sample_key {
 	__u64	id;

@@ -57,23 +57,6 @@ static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger
 	}
 }
 
-/* How often @text is in the first member that is on @cpu. */
-static int heard_in(__u64 ns, int cpu, const char *text)
-{
-	void *map;
-	int fd, n;
-
-	fd = member_reopen(ns, 0, cpu, 0);
-	if (fd < 0)
-		return fd;
-	map = ring_map(fd, PAGES, PROT_READ);
-	n = map == MAP_FAILED ? -errno : heard(fd, map, text);
-	if (map != MAP_FAILED)
-		munmap(map, ring_len(PAGES));
-	close(fd);
-	return n;
-}
-
 FIXTURE(trigger)
 {
 	char	ns[NS_ROOM];
@@ -156,9 +139,9 @@ TEST_F(trigger, snapshot)
 	EXPECT_EQ(1, t.snapshot);
 	EXPECT_EQ(1, t.nr_events);
 	EXPECT_STREQ("getppid", t.label);
-	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "before"));
-	EXPECT_EQ(0, heard_in(ns_lookup(self->snap), self->cpu, "after"));
-	EXPECT_EQ(1, heard_in(self->id, self->cpu, "after"));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(ns_lookup(self->snap), 0, self->cpu, "after"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
 	fd = member_reopen(ns_lookup(self->snap), 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, get_persist(fd, &p));
@@ -238,8 +221,8 @@ TEST_F(trigger, stop)
 	call_getppid(1);
 	say("after");
 	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
-	EXPECT_EQ(1, heard_in(self->id, self->cpu, "before"));
-	EXPECT_EQ(0, heard_in(self->id, self->cpu, "after"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "after"));
 	ASSERT_EQ(0, next_member(self->fd, &p));
 	EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
 	EXPECT_EQ(0, t.snapshot);
@@ -248,12 +231,12 @@ TEST_F(trigger, stop)
 	ASSERT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT,
 				     &(struct perf_event_snapshot){ .size = 40 })));
 	say("still");
-	EXPECT_EQ(0, heard_in(self->id, self->cpu, "still"));
-	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "still"));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "before"));
 
 	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
 	say("again");
-	EXPECT_EQ(1, heard_in(self->id, self->cpu, "again"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
 	p.event_id = 0;
 	ASSERT_EQ(0, next_member(self->fd, &p));
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_STOPPED);
@@ -262,7 +245,7 @@ TEST_F(trigger, stop)
 	ASSERT_EQ(0, persist_join(counter_open(self->cpu), self->id));
 	call_getppid(1);
 	say("twice");
-	EXPECT_EQ(0, heard_in(self->id, self->cpu, "twice"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "twice"));
 }
 
 static int cmp_u64(const void *a, const void *b)
@@ -332,8 +315,8 @@ TEST_F(trigger, after)
 	call_getppid(1);
 	say("later");
 	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
-	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "before"));
-	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), self->cpu, "later"));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "before"));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "later"));
 
 	t = (struct perf_event_trigger){
 		.action = PERF_TRIGGER_DO_STOP, .after_ns = 3 * SECOND,
@@ -345,8 +328,8 @@ TEST_F(trigger, after)
 	say("last");
 	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
 	say("gone");
-	EXPECT_EQ(1, heard_in(self->id, self->cpu, "last"));
-	EXPECT_EQ(0, heard_in(self->id, self->cpu, "gone"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "last"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "gone"));
 }
 
 TEST_F(trigger, times)

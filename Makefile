@@ -62,8 +62,8 @@ test-unpatched: kernel perf selftests ## show that the new tests need the new ke
 	@scripts/deps.sh vm tests
 	@scripts/test.sh -u
 
-test-all: ## all tests there are, on all kernels; takes hours
-	@scripts/test-all.sh
+test-all: ## all tests there are, on all kernels, or STEPS="debug fault"; takes hours
+	@scripts/test-all.sh $(STEPS)
 
 test-hazards: kernel selftests ## show that each test fails without what it guards
 	@scripts/deps.sh vm

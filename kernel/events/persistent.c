@@ -2634,7 +2634,8 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
 		cover[nr].model_rb = ring_buffer_get(member->event);
-		cover[nr].own_buffer = member->rb && perf_persist_buffer_owner(ns, member->rb) == member;
+		cover[nr].own_buffer = member->rb &&
+				       perf_persist_buffer_owner(ns, member->rb) == member;
 		nr++;
 	}
 unlock:
@@ -2973,8 +2974,10 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 
 	mutex_lock(&perf_persist_lock);
 	ns = find_published_ns(id);
-	if (ns)
-		member = event_id ? perf_persist_find_member(ns, event_id) : find_member_on(ns, cpu);
+	if (ns && event_id)
+		member = perf_persist_find_member(ns, event_id);
+	else if (ns)
+		member = find_member_on(ns, cpu);
 	if (!member)
 		ret = -ENOENT;
 	else if (cpu != -1 && cpu != member->event->cpu)

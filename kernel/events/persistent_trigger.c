@@ -128,8 +128,8 @@ static bool stop_buffers(struct perf_persist_ns *ns)
 	if (!list)
 		return false;
 
-	/* Pairs with the one in swap_members(), and the lock of who follows. */
 	WRITE_ONCE(ns->stopped, true);
+	/* Pairs with the one in swap_members(), and the lock of who follows. */
 	smp_mb();
 	for (i = 0; i < list->nr; i++) {
 		rb = READ_ONCE(list->events[i]->rb);
@@ -546,11 +546,13 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 
 static int check_arg(const struct perf_event_trigger *arg)
 {
+	bool has_event = arg->when == PERF_TRIGGER_WHEN_EVENT;
+
 	if (arg->number)
 		return arg->fd < 0 ? -EINVAL : 0;
 	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
 		return -EINVAL;
-	if ((arg->when == PERF_TRIGGER_WHEN_EVENT) != (arg->fd >= 0))
+	if (has_event ? arg->fd < 0 : arg->fd >= 0)
 		return -EINVAL;
 	/* Nothing is done later when there is no later. */
 	if (arg->when == PERF_TRIGGER_WHEN_PANIC &&

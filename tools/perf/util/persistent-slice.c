@@ -314,7 +314,7 @@ static bool slice__wants(struct persistent_slice *slice, union perf_event *event
 /* Make room for @more elements of @size bytes behind the @nr that are there. */
 static int reserve(void **array, size_t *room, size_t nr, size_t more, size_t size)
 {
-	size_t new_room = max(*room, (size_t)4096);
+	size_t new_room = max_t(size_t, *room, 4096);
 	void *new_array;
 
 	while (new_room < nr + more)
@@ -502,9 +502,9 @@ int persistent_slice__push_newest(struct persistent_slice *slice, u64 room,
 		size_t start = slice->held[i].offset, end = start;
 
 		/* Those between which nothing was forgotten, in one go */
-		for (; i < slice->nr_held && slice->held[i].offset == end &&
-		       end - start < PUSH_SIZE; i++)
-			end += slice__held_header(slice, &slice->held[i])->size;
+		while (i < slice->nr_held && slice->held[i].offset == end &&
+		       end - start < PUSH_SIZE)
+			end += slice__held_header(slice, &slice->held[i++])->size;
 		err = push(to, slice->records + start, end - start);
 	}
 	return err < 0 ? err : 0;

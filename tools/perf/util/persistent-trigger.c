@@ -73,7 +73,8 @@ static int check_word(const struct word *word)
 static int check_no_event(const struct word *word, const struct persistent_trigger_opts *opts)
 {
 	if (opts->filter || opts->count) {
-		pr_err("--filter and --count choose among events, which '%s' is not.\n", word->word);
+		pr_err("--filter and --count choose among events, which '%s' is not.\n",
+		       word->word);
 		return -EINVAL;
 	}
 	if (word->when != PERF_TRIGGER_WHEN_PANIC)
@@ -92,11 +93,11 @@ static int check_no_event(const struct word *word, const struct persistent_trigg
 
 static int parse_action(const char *action, u32 *nr)
 {
-	if (!strcmp(action, "stop"))
+	if (!strcmp(action, "stop")) {
 		*nr = PERF_TRIGGER_DO_STOP;
-	else if (!strcmp(action, "snapshot"))
+	} else if (!strcmp(action, "snapshot")) {
 		*nr = PERF_TRIGGER_DO_SNAPSHOT;
-	else {
+	} else {
 		pr_err("--do takes 'stop' or 'snapshot': not '%s'.\n", action);
 		return -EINVAL;
 	}
@@ -157,7 +158,8 @@ static int check_event(struct evlist *evlist, const char *event)
 
 	evlist__for_each_entry(evlist, evsel) {
 		if (evsel__is_persistent(evsel)) {
-			pr_err("'%s' is a namespace: --when takes an event of another kind.\n", event);
+			pr_err("'%s' is a namespace: --when takes an event of another kind.\n",
+			       event);
 			return -EINVAL;
 		}
 		if (!evsel__is_group_leader(evsel) || evsel->core.nr_members > 1) {

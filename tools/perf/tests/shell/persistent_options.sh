@@ -28,7 +28,8 @@ test_one_cpu() {
 	check "read" perf record -e "persistent/$ns/" -o "$data" -k
 	perf script -i "$data" -F comm,cpu,event,trace,ip,sym > "$tmp/script" 2> /dev/null
 	perf evlist -v -i "$data" > "$tmp/evlist"
-	check "execs that pass, on that CPU" test "$(grep -c "filename=$marker" "$tmp/script")" -ge 3
+	check "execs that pass, on that CPU" \
+	      test "$(grep -c "filename=$marker" "$tmp/script")" -ge 3
 	same "execs that do not pass" 0 "$(grep "$exec_event" "$tmp/script" | grep -vc "$marker")"
 	same "CPUs of samples" "[000]" "$(grep -o '\[00[0-9]\]' "$tmp/script" | sort -u)"
 	same "frequency" 250 "$(sampling cpu-clock)"

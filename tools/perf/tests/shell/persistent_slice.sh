@@ -75,7 +75,8 @@ test_last() {
 
 # An event with a clock of its own is asked in terms of that clock.
 test_clock() {
-	check "CLOCK_MONOTONIC" perf record -P "${ns}_mono" -e "$exec_event" -m 8 -a --clockid monotonic
+	check "CLOCK_MONOTONIC" \
+	      perf record -P "${ns}_mono" -e "$exec_event" -m 8 -a --clockid monotonic
 	mark 2
 	check "an hour" perf ctl -r "${ns}_mono" -o "$data" --last 1h
 	same "execs" 2 "$(marks "$data")"

@@ -98,8 +98,8 @@ test_clear() {
 
 # What is said of tasks keeps the buffers that it has.
 buffers() {
-	perf ctl -l "$1" | awk '$1 == "0" && ($2 == "events" || $2 == "tasks") { print $2, $3 }' | sort -u |
-		paste -s -d ' '
+	perf ctl -l "$1" | awk '$1 == "0" && $2 ~ /^(events|tasks)$/ { print $2, $3 }' |
+		sort -u | paste -s -d ' '
 }
 
 test_resize() {
@@ -167,7 +167,8 @@ read_slowly() {
 
 test_follow() {
 	write_reader_script
-	check "read on" perf record -e "persistent/$ns/" -o "$tmp/live" "$BASH" "$tmp/script" read_on
+	check "read on" \
+	      perf record -e "persistent/$ns/" -o "$tmp/live" "$BASH" "$tmp/script" read_on
 	same "nothing is said to be missing" 0 "$(grep -c WARNING "$tmp/out")"
 	same "numbers" "11 21 22 23 24 25 26" "$(numbers "$tmp/live")"
 	check "read slowly" perf record -e "persistent/$ns/" -o "$tmp/live" \
@@ -185,7 +186,8 @@ test_all() {
 		number "$i"
 	done &
 	for ((i = 1; i <= 5; i++)); do
-		perf ctl -s --keep 6 "${ns}_all" > "$tmp/out" 2>&1 || fail "take one: $(cat "$tmp/out")"
+		perf ctl -s --keep 6 "${ns}_all" > "$tmp/out" 2>&1 ||
+			fail "take one: $(cat "$tmp/out")"
 	done
 	wait $!
 	check "the last one" perf ctl -s "${ns}_all"
@@ -233,7 +235,8 @@ test_refused() {
 }
 
 test_queue() {
-	check "create a queue" perf record -P "${ns}_queue" -e "$number_event/no-overwrite/" -C 0 -m 1
+	check "create a queue" \
+	      perf record -P "${ns}_queue" -e "$number_event/no-overwrite/" -C 0 -m 1
 	refuse "a queue" "it is a queue" perf ctl -s "${ns}_queue"
 	refuse "to clear it" "it is a queue" perf ctl --clear "${ns}_queue"
 }

@@ -99,7 +99,8 @@ test_reads() {
 		((records += r, ticks += t, torn += x, gaps += g))
 	done
 
-	echo "torn: $reads reads by perf of ${#writers[@]} CPUs, $records records and $ticks of interrupts checked, $torn torn, $gaps gaps"
+	echo "torn: $reads reads by perf of ${#writers[@]} CPUs," \
+	     "$records records and $ticks of interrupts checked, $torn torn, $gaps gaps"
 	same "torn" 0 "$torn"
 	same "gaps" 0 "$gaps"
 }

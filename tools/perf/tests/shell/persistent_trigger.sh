@@ -21,7 +21,12 @@ trigger() {
 # What is listed of trigger @1 in the column of that name; cells have no blanks but WHEN
 cell() {
 	perf ctl -l "$ns" | awk -v nr="$1" -v name="$2" '
-		$1 == "NR" && $2 == "WHEN" { for (i = 1; i <= NF; i++) at[$i] = NF - i; listed = 1; next }
+		$1 == "NR" && $2 == "WHEN" {
+			for (i = 1; i <= NF; i++)
+				at[$i] = NF - i
+			listed = 1
+			next
+		}
 		listed && $1 == nr { print $(NF - at[name]); exit }'
 }
 
@@ -220,9 +225,11 @@ test_words() {
 	remove $n
 	for word in panic oops warn hung-task; do
 		case $word in
-		warn)		perf list tracepoint | grep -q error_report:error_report_end || continue ;;
-		hung-task)	perf list tracepoint | grep -q sched:sched_process_hang || continue ;;
+		warn)		needs=error_report:error_report_end ;;
+		hung-task)	needs=sched:sched_process_hang ;;
+		*)		needs= ;;
 		esac
+		[ -z "$needs" ] || perf list tracepoint | grep -q "$needs" || continue
 		((n++))
 		check "$word" perf ctl -t "$ns" --when "$word" --do stop
 		says "it is trigger $n" "trigger $n of '$ns': stop when $word"
@@ -261,7 +268,8 @@ test_refused() {
 	refuse "to wait for what is not there" "no namespace called" perf ctl --wait "${ns}_not"
 	check "a snapshot" perf ctl -s "$ns"
 	snapshot=$(sed -n "s/.*'\($ns\.[0-9]*\)' holds.*/\1/p" "$tmp/out")
-	refuse "a trigger of a snapshot" "is a snapshot" perf ctl -t "$snapshot" --when panic --do stop
+	refuse "a trigger of a snapshot" "is a snapshot" \
+	       perf ctl -t "$snapshot" --when panic --do stop
 	refuse "to wait for a snapshot" "is a snapshot" perf ctl --wait "$snapshot"
 	check "nothing of it is there" sh -c "! perf ctl -l $ns | grep 'WHEN'"
 }

@@ -12,8 +12,8 @@ old=${PERF_UNPATCHED:-/usr/bin/perf}
 
 # script PERF: all that can be compared, in $tmp/out
 script() {
-	"$1" script -i "$data" -F comm,pid,cpu,time,event,trace,ip,sym > "$tmp/out" 2> "$tmp/said" ||
-		return
+	"$1" script -i "$data" -F comm,pid,cpu,time,event,trace,ip,sym \
+		> "$tmp/out" 2> "$tmp/said" || return
 	# Columns are as wide, and names in C++ as long, as each perf likes.
 	sed -i '/^\t.* noploop$/!{/^\t/d}; s/  */ /g; s/^\t.* //' "$tmp/out"
 }

@@ -140,7 +140,8 @@ fill() {
 
 require_fill() {
 	type -P taskset > /dev/null || skip "no taskset"
-	perf list tracepoint 2> /dev/null | grep -q "$fill_event" || skip "no tracepoint $fill_event"
+	perf list tracepoint 2> /dev/null | grep -q "$fill_event" ||
+		skip "no tracepoint $fill_event"
 }
 
 # filled FILE: how many of them are in there
@@ -182,7 +183,8 @@ keep_numbers() {
 	local name=$1
 
 	shift
-	check "create $name" perf record -P "$name" -e "$number_event" --filter "$number_filter" "$@"
+	check "create $name" \
+	      perf record -P "$name" -e "$number_event" --filter "$number_filter" "$@"
 }
 
 # number N...: record them

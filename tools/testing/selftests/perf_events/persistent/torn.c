@@ -322,8 +322,7 @@ TEST_F_TIMEOUT(torn, live, 7200)
 	for (i = 0; i < self->nr_writers; i++)
 		EXPECT_EQ(0, child_status(self->writers[i].pid));
 
-	ksft_print_msg("torn: %u reads of %d CPUs, %lu records and %lu of interrupts checked, "
-		       "%lu torn, %lu gaps\n",
+	ksft_print_msg("torn: %u reads of %d CPUs, %lu records and %lu of interrupts checked, %lu torn, %lu gaps\n",
 		       n, self->nr_writers, f.records, f.ticks, f.torn, f.gaps);
 	EXPECT_LT(0, f.records);
 	EXPECT_LT(0, f.ticks);

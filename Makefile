@@ -14,7 +14,7 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-ends test-kcsan stress fuzz vm refresh series apply check \
+	test-hazards test-ends test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read clean
 
@@ -82,6 +82,13 @@ stress: kernel selftests ## KERNEL=debug MINUTES=20: everything at once, at rand
 	@scripts/deps.sh vm
 	@scripts/vm.sh -s 4 -m 3072 -t $$(($(MINUTES) * 60 + 300)) \
 		build/selftests/stress -m $(MINUTES) $(if $(SEED),-s $(SEED))
+
+ROUNDS ?= 1000
+CYCLES ?= 100000
+test-rounds: kernel selftests ## KERNEL=kmemleak ROUNDS=1000 CYCLES=100000: CPUs come and go, namespaces are made and deleted
+	@scripts/deps.sh vm
+	@HOTPLUG_ROUNDS=$(ROUNDS) PERSISTENT_CYCLES=$(CYCLES) scripts/vm.sh -s 4 -m 3072 -t 10800 \
+		sh -c 'build/selftests/hotplug && build/selftests/many'
 
 SECONDS ?= 60
 fuzz: kernel selftests ## SECONDS=60 SEED=: odd arguments for the new calls

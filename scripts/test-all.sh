@@ -33,9 +33,6 @@ step()
 		"$(tail -n 1 "$logs/$name.log")"
 }
 
-# CPU hotplug and create/delete cycles as often as somebody has the time for.
-export HOTPLUG_ROUNDS=1000 PERSISTENT_CYCLES=100000
-
 step test make -s test
 step test-long make -s test-long
 step check-readers make -s check-readers
@@ -43,6 +40,7 @@ step check-triggers make -s check-triggers
 step test-unpatched make -s test-unpatched
 step debug make -s test KERNEL=debug
 step kmemleak make -s test KERNEL=kmemleak
+step rounds make -s test-rounds KERNEL=kmemleak
 step fault make -s test KERNEL=fault
 step kcsan make -s test-kcsan
 step stress make -s stress KERNEL=debug
@@ -54,6 +52,9 @@ step builds make -s check-builds
 step series make -s check-series
 step apply make -s test-apply
 step deb make -s test-deb
+step scale make -s bench-scale
+step idle make -s bench-idle
+step read make -s bench-read
 step fastpath make -s check-fastpath
 step bench make -s bench-check
 

@@ -641,7 +641,7 @@ static void toggle(const char *ns, int cpu, int cpu2, unsigned int seed)
 }
 
 /* All at once, against a CPU that comes and goes. One namespace is left alone. */
-TEST_F(hotplug, loop)
+TEST_F_TIMEOUT(hotplug, loop, 3600)
 {
 	const char *env = getenv("HOTPLUG_ROUNDS");
 	int rounds = env ? atoi(env) : 15, round, i;

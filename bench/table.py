@@ -92,6 +92,37 @@ def compare(record, setup, path):
           f'{worst[1]}, {worst[2]}.')
 
 
+# Who takes snapshots, of what bench/snapshot.sh prints.
+TAKERS = {'nothing': 'nobody', 'namespace': 'namespace',
+          'spare': 'namespace, with a spare',
+          'ftrace': 'ftrace, allocated',
+          'dump': 'perf record --overwrite, SIGUSR2'}
+
+
+def snapshots(path):
+    """What it costs to take one, how late it makes an interrupt, and what is lost."""
+    results = {how: {'name': name} for how, name in TAKERS.items()}
+    with open(path) as f:
+        for line in f:
+            what, how, *words = line.split()
+            words = list(map(int, words))
+            if what == 'cost':
+                results[how]['instructions'] = words[1]
+            else:
+                records, taken, *_, late, interrupts = words
+                results[how]['late'] = late
+                # One that comes while the timer is stopped is a record, too.
+                if how != 'nothing':
+                    results[how]['lost'] = round(max(interrupts - records, 0) / taken, 1)
+    print('\nInstructions for a snapshot of 1 MiB, while a timer makes a record every 20,000\n')
+    print(f'{"":34}{"of who":>12}{"an interrupt":>15}{"records":>10}\n'
+          f'{"":34}{"takes it":>12}{"late by":>15}{"lost":>10}')
+    for taker in results.values():
+        print(f'{taker["name"]:34}{taker["instructions"]:12}{taker["late"]:15}'
+              f'{number(taker.get("lost"), "10.1f")}')
+    return list(results.values())
+
+
 def table(directory, path):
     ours, base = read(f'{directory}/ours'), read(f'{directory}/base')
     setup = about(directory)
@@ -127,8 +158,9 @@ def table(directory, path):
               f'   {sizes["plain"]:.0f}, {sizes["persistent"]:.0f}, '
               f'{number(sizes.get("ftrace"), "1.0f")}')
     compare(record, setup, path)
+    taken = snapshots(f'{directory}/snapshots')
     with open(path, 'w') as f:
-        json.dump({'about': setup, 'record': record}, f, indent=1)
+        json.dump({'about': setup, 'record': record, 'snapshot': taken}, f, indent=1)
         f.write('\n')
     print(f'\nplain perf: perf record --overwrite on the kernel without the series. '
           f'Also in {path}.')

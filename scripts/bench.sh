@@ -46,6 +46,18 @@ guest()
 		-l "$load" -p "$top/build/perf/perf" "$@" "$configs" $rows
 }
 
+# What taking a snapshot costs, on a kernel in which ftrace can do that, too.
+snapshots()
+{
+	local k=$top/build/kernel-snapshot
+
+	KERNEL=$k CONFIGS="configs/vm.config configs/snapshot.config" \
+		"$top/scripts/build.sh" kernel >&2
+	gcc -O2 -Wall -isystem "$k/usr/include" -o "$out/snapshot" "$top/bench/snapshot.c"
+	VM_ACCEL=icount VM_LOG="$out/vm.log" "$top/scripts/vm.sh" -s 1 -k "$k" -t 900 \
+		"$top/bench/snapshot.sh" "$out/snapshot" "$load" "$top/build/perf/perf"
+}
+
 about()
 {
 	local config=$kernel/.config
@@ -67,6 +79,7 @@ case ${1-} in
 	about >"$out/about"
 	guest "$kernel" none,ftrace,overwrite,persistent >"$out/ours"
 	guest "$base" none,overwrite >"$out/base"
+	snapshots >"$out/snapshots"
 	"$top/bench/table.py" table "$out" "$top/build/bench.json"
 	;;
 -c | -s)

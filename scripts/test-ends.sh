@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# How it ends: reboot, panic, and a module that is to be unloaded, each with
+# How it ends: reboot, panic, an oops, and a module that is to be unloaded, each with
 # buffers that are being written to.
 #
 # usage: test-ends.sh
@@ -128,6 +128,49 @@ dump()
 types && dump
 result $? dump
 rm -f "$core"
+
+# What the kernel says of itself fires the triggers that wait for it, and it goes
+# on. A task that hangs is found again each second.
+# shellcheck disable=SC2016
+words()
+{
+	VM_LOG=$logs/words.vm.log "$top/scripts/vm.sh" -k "$kernel" -s 4 -m 3072 -t 300 bash -exc '
+		insmod "$0"
+		crash=/sys/kernel/debug/provoke-crash/DIRECT
+		cd /proc/sys/kernel
+		echo 0 >panic_on_oops
+		echo 1 >hung_task_timeout_secs
+		say()
+		{
+			local i
+
+			perf record -P "$1" -e sched:sched_switch -a -m 16
+			perf ctl -t "$1" --when "$1" --do snapshot --after 10ms --times 1
+			(echo "$2" >$crash) &
+			for ((i = 0; i < 600; i++)); do
+				! perf ctl -l "$1.1" || break
+				sleep 0.1
+			done
+			perf record -e "persistent/$1.1/" -o /tmp/data
+			perf script -i /tmp/data | grep -q sched_switch
+			perf ctl -l "$1"
+		}
+		say hung-task HUNG_TASK
+		say warn WARNING
+		# Last: after one the kernel looks for tasks that hang no more.
+		say oops EXCEPTION
+		echo now:
+		# One task cannot be killed.
+		reboot -ff' "$kernel/drivers/misc/lkdtm/lkdtm.ko" >"$logs/words.log" 2>&1
+	grep -q '^now:' "$logs/words.log" &&
+		grep -q 'Oops: ' "$logs/words.vm.log" &&
+		grep -q 'WARNING: .*lkdtm_WARNING' "$logs/words.vm.log" &&
+		grep -q 'blocked for more than' "$logs/words.vm.log" &&
+		! grep -E 'INFO: [^t]|possible .* locking|lockup|BUG: (sleeping|workqueue)|WARNING: .*perf' \
+			"$logs/words.vm.log"
+}
+words
+result $? words
 
 # The module of a tracepoint stays as long as a namespace has the event.
 module=$kernel/samples/trace_events/trace-events-sample.ko

@@ -175,6 +175,62 @@ TEST_F(compat, namespace_ioctls)
 	EXPECT_EQ(-ENODEV, ns_delete(writer));
 }
 
+/* The structures that are matched by their number, with an address in one of them. */
+TEST_F(compat, snapshots_and_triggers)
+{
+	struct perf_event_buffer_size size = {
+		.event_id	= self->event,
+		.size		= 2 * PAGES * page_size(),
+	};
+	struct perf_event_snapshot s = { .size = sizeof(s), .keep = 2 };
+	struct perf_event_trigger t = {
+		.size		= sizeof(t),
+		.fd		= -1,
+		.when		= PERF_TRIGGER_WHEN_PANIC,
+		.action		= PERF_TRIGGER_DO_STOP,
+	};
+	struct perf_event_persist p;
+	__u64 first;
+	int fd;
+
+	fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	say("first");
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s));
+	first = s.ns_id;
+	EXPECT_EQ(1, s.number);
+	say("second");
+	s = (struct perf_event_snapshot){
+		.size		= sizeof(s),
+		.nr_sizes	= 1,
+		.sizes		= (unsigned long)&size,
+	};
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_RESIZE, (unsigned long)&s));
+	EXPECT_EQ(2, s.number);
+	EXPECT_EQ(1, heard_in(first, 0, self->cpu, "first"));
+	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "second"));
+	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	EXPECT_EQ(size.size, p.buffer_size);
+	EXPECT_EQ(2, p.keep);
+
+	say("third");
+	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "third"));
+	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1));
+	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 0));
+
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t));
+	EXPECT_EQ(1, t.number);
+	t = (struct perf_event_trigger){ .size = sizeof(t) };
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)&t));
+	EXPECT_EQ(1, t.number);
+	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
+	EXPECT_EQ(PERF_TRIGGER_DO_STOP, t.action);
+	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_DEL_TRIGGER, 1));
+	t = (struct perf_event_trigger){ .size = sizeof(t) };
+	EXPECT_EQ(-ENOENT, event_ioctl(fd, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)&t));
+}
+
 /* A reopened event: what a reader and a writer may do with it, with the old ioctls too. */
 TEST_F(compat, reopened)
 {
@@ -268,6 +324,10 @@ TEST_F(compat, bad_addresses)
 	EXPECT_EQ(-EFAULT, set_name_str(ns, bad));
 	EXPECT_EQ(0, set_name_str(ns, self->ns));
 	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_RESIZE, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)bad));
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 

@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The part of scripts/bench.sh about snapshots that runs in the guest.
+#
+# usage: snapshot.sh SNAPSHOT LOAD PERF
+#
+# Who takes them: nobody, to compare with; a namespace, the same with spare buffers, an ftrace instance, and
+# perf record --overwrite with its process alive; each has 1 MiB. Prints lines of
+#   cost WHAT [what SNAPSHOT prints]          full of system calls, alone
+#   timer WHAT RECORDS [what SNAPSHOT prints] of interrupts that come every 20 us
+set -u
+
+snapshot=$(realpath "$1") load=$(realpath "$2") perf=$(realpath "$3")
+tracing=/sys/kernel/tracing
+instance=$tracing/instances/snapshot
+# What the timer of SNAPSHOT does, and nobody else's.
+timer=timer:hrtimer_expire_entry
+function=$(awk '$3 == "perf_swevent_hrtimer" { print "0x" $1 }' /proc/kallsyms)
+pages=256
+mkdir /tmp/snapshot && cd /tmp/snapshot || exit
+
+die()
+{
+	echo "snapshot.sh: $*" >&2
+	cat log >&2
+	exit 1
+}
+
+# start_HOW, stop_HOW, and records_HOW, which prints how many there are in all.
+# $args is what the program gets.
+start_nothing() { args=(nothing); }
+stop_nothing() { :; }
+records_nothing() { echo 0; }
+
+start_namespace()
+{
+	"$perf" record -q -P bench -m $pages -e "$event" \
+		--filter "$filter" -a >log 2>&1 || die 'record -P'
+	args=(namespace bench)
+}
+
+stop_namespace()
+{
+	"$perf" ctl -d bench "bench.*" >log 2>&1 || die 'ctl -d'
+}
+
+records_namespace()
+{
+	local name
+
+	for name in bench $(cd /sys/bus/event_source/devices/persistent/events && ls -d bench.*); do
+		"$perf" record -q -o data -e "persistent/$name/" >log 2>&1 || die "record -e persistent/$name/"
+		"$perf" script -F event -i data 2>>log
+	done | wc -l
+}
+
+start_spare()
+{
+	start_namespace
+	args=(spare bench)
+}
+
+stop_spare() { stop_namespace; }
+records_spare() { records_namespace; }
+
+start_ftrace()
+{
+	mkdir $instance
+	echo $((pages * 4)) >$instance/buffer_size_kb
+	echo "$filter" >"$instance/events/${event/://}/filter"
+	echo 1 >"$instance/events/${event/://}/enable"
+	# Allocated here, as it is for each that follows.
+	echo 1 >$instance/snapshot
+	args=(file "$instance/snapshot")
+}
+
+stop_ftrace()
+{
+	echo 0 >"$instance/events/${event/://}/enable"
+	rmdir $instance
+}
+
+# What was swapped out comes back with the next snapshot: each is counted once.
+records_ftrace()
+{
+	cat $instance/trace >>entries
+	awk '!/^#/ { print $4 }' entries | sort -u | wc -l
+}
+
+start_dump()
+{
+	mkfifo said
+	"$perf" record --overwrite --switch-output=signal -o dump -m $pages -e "$event" \
+		--filter "$filter" -a >/dev/null 2>said &
+	recorder=$!
+	exec 5<>said
+	# It takes the signal when it has opened its events.
+	while [ "$(awk '{ print $3 }' /proc/$recorder/stat)" != S ] ||
+	      ! grep -q perf_event /proc/$recorder/maps; do
+		kill -0 "$recorder" || die 'perf record'
+	done
+	args=(dump "$recorder" said)
+}
+
+stop_dump()
+{
+	kill -INT "$recorder" 2>log
+	wait "$recorder"
+	exec 5<&-
+	rm -f said dump*
+}
+
+records_dump()
+{
+	local file
+
+	kill -INT "$recorder" 2>log
+	wait "$recorder"
+	for file in dump*; do
+		"$perf" script -F event -i "$file" 2>>log
+	done | wc -l
+}
+
+for how in nothing namespace spare ftrace dump; do
+	event=raw_syscalls:sys_enter filter='id >= 0'
+	start_$how
+	"$load" -n 30000 -r 1 getppid >/dev/null
+	said=$("$snapshot" "${args[@]}") || die "$how"
+	echo "cost $how $said"
+	stop_$how
+
+	event=$timer filter="function == $function"
+	start_$how
+	after=true
+	[ $how != ftrace ] || after="cat $instance/snapshot >>entries"
+	said=$("$snapshot" -g 20000 -k 100 -r 30 -x "$after" "${args[@]}") || die "$how"
+	echo "timer $how $(records_$how) $said"
+	stop_$how
+done

@@ -742,7 +742,7 @@ TEST_F(snapshot, others)
  * into a buffer, while snapshots are taken: each number is there exactly once.
  */
 #define NR_PAGES	16
-#define PER_ROUND	64	/* records of a CPU between two snapshots */
+#define PER_ROUND	256	/* records of a CPU between two snapshots */
 
 struct numbers {
 	int	stop;
@@ -891,9 +891,14 @@ TEST_F(snapshot, numbers)
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 
 	s.keep = 4;
-	for (n = 0; n < snapshots && !bad; n++) {
-		/* They may be anywhere between the last ones and these. */
+	/* As many as it takes until some writer was found in the middle of its round. */
+	for (n = 0; (n < snapshots || (n < 100 * snapshots && !split && nr_cpus > 1)) && !bad;
+	     n++) {
+		__u64 begun = shared->allowed + n % (PER_ROUND / 2);
+
 		__atomic_add_fetch(&shared->allowed, PER_ROUND, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&shared->done[n % nr_cpus], __ATOMIC_ACQUIRE) < begun)
+			sched_yield();
 		ASSERT_EQ(0, take(fd, &s));
 		bad = check_snapshot(s.ns_id, nr_cpus, cpus, next);
 		for (i = 0; i < nr_cpus; i++)

@@ -69,7 +69,7 @@ test-hazards: kernel selftests ## show that each test fails without what it guar
 	@scripts/deps.sh vm
 	@scripts/test-hazards.sh
 
-test-ends: kernel perf ## reboot, panic and unload a module under load
+test-ends: kernel perf ## reboot, panic, oops, warning, hung task, and a module unloaded
 	@scripts/deps.sh vm
 	@scripts/test-ends.sh
 
@@ -88,7 +88,8 @@ CYCLES ?= 100000
 test-rounds: kernel selftests ## KERNEL=kmemleak ROUNDS=1000 CYCLES=100000: CPUs come and go, namespaces are made and deleted
 	@scripts/deps.sh vm
 	@HOTPLUG_ROUNDS=$(ROUNDS) PERSISTENT_CYCLES=$(CYCLES) scripts/vm.sh -s 4 -m 3072 -t 10800 \
-		sh -c 'build/selftests/hotplug && build/selftests/many'
+		bash -o pipefail -c 'for t in "hotplug -t loop" "many -t cycles" "many -t tracepoint_cycles"; do \
+			build/selftests/$$t | tee /tmp/log || exit; ! grep "# SKIP" /tmp/log || exit; done'
 
 SECONDS ?= 60
 fuzz: kernel selftests ## SECONDS=60 SEED=: odd arguments for the new calls

@@ -161,12 +161,15 @@ static void take(void)
 	case DUMP:
 		if (kill(pid, SIGUSR2))
 			err(1, "kill");
+		/* It may take no notice of a signal that comes too early. */
+		alarm(60);
 		do {
 			len = read(fd, said, sizeof(said) - 1);
 			if (len <= 0)
 				err(1, "perf record has gone");
 			said[len] = '\0';
 		} while (!strstr(said, "Dump"));
+		alarm(0);
 	}
 }
 
@@ -239,11 +242,10 @@ int main(int argc, char **argv)
 		take();
 		if (i >= 0)
 			cost[i] = clock_now(taker_clock) - start;
-		/* What is done later, as of a worker, holds up like anybody. */
-		read_timer(i >= 0 ? &late : NULL);
+		/* With what is done for it later, as by a worker. */
 		usleep(10000);
 		switch_timer(0);
-		read_timer(NULL);
+		read_timer(i >= 0 ? &late : NULL);
 		if (command && system(command))
 			errx(1, "'%s' fails", command);
 	}

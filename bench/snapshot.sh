@@ -6,9 +6,9 @@
 #
 # Who takes them: nobody, to compare with; a namespace, the same with spare buffers, an ftrace instance, and
 # perf record --overwrite with its process alive; each has 1 MiB. Prints lines of
-#   cost WHAT [what SNAPSHOT prints]          full of system calls, alone
+#   cost WHAT [what SNAPSHOT prints]          full of system calls, no timer
 #   timer WHAT RECORDS [what SNAPSHOT prints] of interrupts that come every 20 us
-set -u
+set -u -o pipefail
 
 snapshot=$(realpath "$1") load=$(realpath "$2") perf=$(realpath "$3")
 tracing=/sys/kernel/tracing
@@ -50,7 +50,7 @@ records_namespace()
 
 	for name in bench $(cd /sys/bus/event_source/devices/persistent/events && ls -d bench.*); do
 		"$perf" record -q -o data -e "persistent/$name/" >log 2>&1 || die "record -e persistent/$name/"
-		"$perf" script -F event -i data 2>>log
+		"$perf" script -F event -i data 2>>log || die 'script'
 	done | wc -l
 }
 
@@ -116,16 +116,17 @@ records_dump()
 
 	kill -INT "$recorder" 2>log
 	wait "$recorder"
-	for file in dump*; do
-		"$perf" script -F event -i "$file" 2>>log
+	for file in dump.*; do
+		"$perf" script -F event -i "$file" 2>>log || die 'script'
 	done | wc -l
 }
 
 for how in nothing namespace spare ftrace dump; do
 	event=raw_syscalls:sys_enter filter='id >= 0'
 	start_$how
-	"$load" -n 30000 -r 1 getppid >/dev/null
-	said=$("$snapshot" "${args[@]}") || die "$how"
+	fill="$load -n 30000 -r 1 getppid >/dev/null"
+	sh -c "$fill"
+	said=$("$snapshot" -r 30 -x "$fill" "${args[@]}" 5<&-) || die "$how"
 	echo "cost $how $said"
 	stop_$how
 
@@ -133,7 +134,8 @@ for how in nothing namespace spare ftrace dump; do
 	start_$how
 	after=true
 	[ $how != ftrace ] || after="cat $instance/snapshot >>entries"
-	said=$("$snapshot" -g 20000 -k 100 -r 30 -x "$after" "${args[@]}") || die "$how"
-	echo "timer $how $(records_$how) $said"
+	said=$("$snapshot" -g 20000 -k 100 -r 30 -x "$after" "${args[@]}" 5<&-) || die "$how"
+	records=$(records_$how) || die "records of $how"
+	echo "timer $how $records $said"
 	stop_$how
 done

@@ -111,10 +111,13 @@ def snapshots(path):
             else:
                 records, taken, *_, late, interrupts = words
                 results[how]['late'] = late
+                if how == 'nothing':
+                    continue
                 # One that comes while the timer is stopped is a record, too.
-                if how != 'nothing':
-                    results[how]['lost'] = round(max(interrupts - records, 0) / taken, 1)
-    print('\nInstructions for a snapshot of 1 MiB, while a timer makes a record every 20,000\n')
+                if records > interrupts + taken:
+                    sys.exit(f'{how}: {records} records of {interrupts} interrupts')
+                results[how]['lost'] = round(max(interrupts - records, 0) / taken, 1)
+    print('\nInstructions for a snapshot of 1 MiB; lost of records that come every 20,000\n')
     print(f'{"":34}{"of who":>12}{"an interrupt":>15}{"records":>10}\n'
           f'{"":34}{"takes it":>12}{"late by":>15}{"lost":>10}')
     for taker in results.values():

@@ -15,6 +15,14 @@ mkdir -p "$logs"
 cd "$top" || exit
 passed=0 failed=0
 wanted=" $* "
+steps=$(sed -n 's/^step \([^ ]*\) make.*/\1/p' "$0" | xargs)
+
+for name in "$@"; do
+	if [[ " $steps " != *" $name "* ]]; then
+		echo "test-all: no step '$name'; they are: $steps" >&2
+		exit 2
+	fi
+done
 
 # step NAME COMMAND...
 step()
@@ -58,9 +66,5 @@ step read make -s bench-read
 step fastpath make -s check-fastpath
 step bench make -s bench-check
 
-if [ $((passed + failed)) = 0 ]; then
-	echo "test-all: no such step: $*; they are: $(sed -n 's/^step \([^ ]*\) make.*/\1/p' "$0" | xargs)" >&2
-	exit 2
-fi
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -483,7 +483,7 @@ void perf_persist_remove(struct perf_persist_ns *ns)
 		mutex_unlock(&perf_persist_lock);
 	}
 
-	perf_persist_put(ns); /* Matches refcount_set() in alloc_ns() */
+	perf_persist_put(ns); /* Matches refcount_set() in perf_persist_alloc() */
 }
 
 /*

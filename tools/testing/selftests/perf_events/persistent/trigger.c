@@ -523,6 +523,10 @@ TEST_F(trigger, bad_input)
 	u->size = sizeof(big);
 	big.more[0] = 1;
 	EXPECT_EQ(-E2BIG, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
+	EXPECT_EQ(sizeof(*u), u->size);
+	u->size = 1 << 20;
+	EXPECT_EQ(-E2BIG, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
+	EXPECT_EQ(sizeof(*u), u->size);
 
 	/* An event that is enabled stays so. */
 	attr.disabled = 0;
@@ -541,6 +545,7 @@ TEST_F(trigger, bad_input)
 	/* All of that left the event as it was, and made no trigger. */
 	EXPECT_EQ(-ENOENT, get_trigger(self->fd, 1, &t));
 	big.more[0] = 0;
+	u->size = sizeof(big);
 	EXPECT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
 	EXPECT_EQ(1, u->number);
 

@@ -27,23 +27,16 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 static int by_clock;
 static int there[2], back[2];
 
-static unsigned long long nsecs(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 static unsigned long long now(void)
 {
-	return by_clock ? nsecs() : __builtin_ia32_rdtsc();
+	return by_clock ? nsecs(CLOCK_MONOTONIC) : __builtin_ia32_rdtsc();
 }
 
 static void do_getppid(unsigned long n)
@@ -156,7 +149,7 @@ int main(int argc, char **argv)
 	load(n);
 	load(n);
 
-	clock = nsecs();
+	clock = nsecs(CLOCK_MONOTONIC);
 	all = now();
 	for (i = 0; i < rounds; i++) {
 		start = now();
@@ -164,7 +157,7 @@ int main(int argc, char **argv)
 		cost[i] = (double)(now() - start) / n;
 	}
 	all = now() - all;
-	clock = nsecs() - clock;
+	clock = nsecs(CLOCK_MONOTONIC) - clock;
 	qsort(cost, rounds, sizeof(*cost), compare);
 	printf("%.3f %.3f %.3f %llu %llu\n", cost[rounds / 2], cost[0],
 	       cost[rounds - 1], all, clock);

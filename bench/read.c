@@ -16,28 +16,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
-#include <linux/perf_event.h>
+#include "bench.h"
 
 /* As cat takes */
 #define CHUNK		(128 * 1024)
 #define MAX_BUFFER	(64 * 1024 * 1024)
 
 static char *to;
-
-static unsigned long long now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
 
 static char *touched(size_t size)
 {
@@ -61,17 +50,6 @@ static size_t read_memory(size_t size, const char *from)
 	return size;
 }
 
-static int event_open(struct perf_event_attr *attr)
-{
-	int fd;
-
-	attr->size = sizeof(*attr);
-	fd = syscall(SYS_perf_event_open, attr, -1, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		err(1, "perf_event_open");
-	return fd;
-}
-
 /* Map, copy, and ask what of it is whole. */
 static size_t read_member(const struct perf_event_persist *member)
 {
@@ -82,7 +60,7 @@ static size_t read_member(const struct perf_event_persist *member)
 	};
 	struct perf_event_persist info = { .size = sizeof(info) };
 	size_t page = sysconf(_SC_PAGESIZE), size = member->buffer_size;
-	int fd = event_open(&attr);
+	int fd = event_open(&attr, -1);
 	char *map;
 
 	map = mmap(NULL, page + size, PROT_READ, MAP_SHARED, fd, 0);
@@ -100,7 +78,7 @@ static size_t read_namespace(char *name)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_PERSISTENT, .config = ~0ULL };
 	struct perf_event_persist member = { .event_id = 0 };
-	int fd = event_open(&attr);
+	int fd = event_open(&attr, -1);
 	size_t size = 0;
 
 	if (ioctl(fd, PERF_EVENT_IOC_SET_NAME, name))
@@ -149,7 +127,7 @@ int main(int argc, char **argv)
 	to = touched(MAX_BUFFER);
 	from = touched(MAX_BUFFER);
 
-	start = now();
+	start = nsecs(CLOCK_MONOTONIC);
 	if (!strcmp(argv[1], "memory"))
 		size = read_memory(strtoull(argv[2], NULL, 0), from);
 	else if (!strcmp(argv[1], "namespace"))
@@ -159,6 +137,6 @@ int main(int argc, char **argv)
 			size += read_file(argv[i]);
 	else
 		errx(2, "what is '%s'?", argv[1]);
-	printf("%zu %llu\n", size, now() - start);
+	printf("%zu %llu\n", size, nsecs(CLOCK_MONOTONIC) - start);
 	return 0;
 }

@@ -31,13 +31,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <linux/perf_event.h>
+#include "bench.h"
 
 #define EVENTS_DIR "/sys/bus/event_source/devices/persistent/events"
 #define NAME "bench"
@@ -52,23 +50,6 @@ static int *fds;
 static void **maps;
 static unsigned long long *ids;
 static unsigned long long ns_id;
-
-static int event_open(struct perf_event_attr *attr, int cpu)
-{
-	int fd;
-
-	attr->size = sizeof(*attr);
-	fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		err(1, "perf_event_open on CPU %d", cpu);
-	return fd;
-}
-
-static void do_ioctl(int fd, unsigned long cmd, void *arg, const char *what)
-{
-	if (ioctl(fd, cmd, arg))
-		err(1, "%s", what);
-}
 
 static void *map_buffer(int fd)
 {
@@ -125,7 +106,7 @@ static void persist_events(int per_cpu, const char *name)
 		do_ioctl(fds[i], PERF_EVENT_IOC_SET_NAME, "/dummy:u", "label");
 		do_ioctl(fds[i], PERF_EVENT_IOC_SET_PERSIST, &id, "SET_PERSIST");
 	}
-	do_ioctl(fds[0], PERF_EVENT_IOC_SET_NAME, (void *)name, name);
+	do_ioctl(fds[0], PERF_EVENT_IOC_SET_NAME, name, name);
 	ns_id = id;
 }
 
@@ -138,7 +119,7 @@ static int open_ns(const char *name, unsigned long long how)
 	};
 	int fd = event_open(&attr, -1);
 
-	do_ioctl(fd, PERF_EVENT_IOC_SET_NAME, (void *)name, name);
+	do_ioctl(fd, PERF_EVENT_IOC_SET_NAME, name, name);
 	return fd;
 }
 

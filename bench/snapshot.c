@@ -29,14 +29,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
-#include <linux/perf_event.h>
+#include "bench.h"
 
 #define TIMER_PAGES 512
 
@@ -50,32 +47,6 @@ static clockid_t taker_clock = CLOCK_PROCESS_CPUTIME_ID;
 static u64 period, late, interrupts, before;
 static int timer = -1;
 static struct perf_event_mmap_page *times;
-
-static u64 clock_now(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		err(1, "clock_gettime");
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
-static int event_open(struct perf_event_attr *attr, int cpu)
-{
-	int ret;
-
-	attr->size = sizeof(*attr);
-	ret = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (ret < 0)
-		err(1, "perf_event_open");
-	return ret;
-}
-
-static void do_ioctl(int to, unsigned long cmd, unsigned long arg, const char *what)
-{
-	if (ioctl(to, cmd, arg))
-		err(1, "%s", what);
-}
 
 static void open_timer(void)
 {
@@ -100,7 +71,7 @@ static void switch_timer(int on)
 {
 	if (timer < 0)
 		return;
-	do_ioctl(timer, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0, "timer");
+	do_ioctl(timer, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, NULL, "timer");
 	before = 0;
 }
 
@@ -138,7 +109,7 @@ static void open_namespace(const char *name)
 	};
 
 	fd = event_open(&attr, -1);
-	do_ioctl(fd, PERF_EVENT_IOC_SET_NAME, (unsigned long)name, name);
+	do_ioctl(fd, PERF_EVENT_IOC_SET_NAME, name, name);
 }
 
 static void take(void)
@@ -152,7 +123,7 @@ static void take(void)
 		break;
 	case NAMESPACE:
 	case SPARE:
-		do_ioctl(fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&snapshot, "SNAPSHOT");
+		do_ioctl(fd, PERF_EVENT_IOC_SNAPSHOT, &snapshot, "SNAPSHOT");
 		break;
 	case TO_FILE:
 		if (pwrite(fd, "1", 1, 0) != 1)
@@ -207,6 +178,11 @@ static int init_how(int argc, char **argv)
 	return 0;
 }
 
+static void bad_usage(void)
+{
+	errx(2, "usage: snapshot [-g NSEC] [-k KEEP] [-r ROUNDS] [-x COMMAND] HOW...");
+}
+
 int main(int argc, char **argv)
 {
 	const char *command = NULL;
@@ -215,15 +191,24 @@ int main(int argc, char **argv)
 
 	while ((opt = getopt(argc, argv, "g:k:r:x:")) > 0) {
 		switch (opt) {
-		case 'g': period = strtoull(optarg, NULL, 0); break;
-		case 'k': keep = atoi(optarg); break;
-		case 'r': rounds = atoi(optarg); break;
-		case 'x': command = optarg; break;
-		default: return 2;
+		case 'g':
+			period = strtoull(optarg, NULL, 0);
+			break;
+		case 'k':
+			keep = atoi(optarg);
+			break;
+		case 'r':
+			rounds = atoi(optarg);
+			break;
+		case 'x':
+			command = optarg;
+			break;
+		default:
+			bad_usage();
 		}
 	}
 	if (rounds < 1 || init_how(argc - optind, argv + optind))
-		errx(2, "usage: snapshot [OPTION]... nothing | namespace|spare NAME | file FILE | dump PID LOG");
+		bad_usage();
 	if (period)
 		open_timer();
 	cost = calloc(rounds, sizeof(*cost));
@@ -233,15 +218,15 @@ int main(int argc, char **argv)
 	/* The first is for what is done only once. */
 	for (i = -1; i < rounds; i++) {
 		if (how == SPARE)
-			do_ioctl(fd, PERF_EVENT_IOC_SPARES, 1, "SPARES");
+			do_ioctl(fd, PERF_EVENT_IOC_SPARES, (void *)1UL, "SPARES");
 		switch_timer(1);
 		/* What goes on when perf has said that it is done is over. */
 		usleep(10000);
 		read_timer(NULL);
-		start = clock_now(taker_clock);
+		start = nsecs(taker_clock);
 		take();
 		if (i >= 0)
-			cost[i] = clock_now(taker_clock) - start;
+			cost[i] = nsecs(taker_clock) - start;
 		/* With what is done for it later, as by a worker. */
 		usleep(10000);
 		switch_timer(0);

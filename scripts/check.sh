@@ -52,17 +52,28 @@ licences()
 	done | grep .
 }
 
+# The kernel's own checker, less what is argued in checkpatch.allow.
 # shellcheck disable=SC2317 # called by check
 style()
 {
-	# The kernel's own checker, less what is argued in checkpatch.allow.
 	# shellcheck source=scripts/series-lib.sh
 	. scripts/series-lib.sh
-	# xargs says 123 when that has found something.
-	exported | (cd build/linux && PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-		xargs -n 1 perl scripts/checkpatch.pl --strict --terse --showfile \
-		--show-types --no-summary) >build/checkpatch.log || [ $? = 123 ] || return 1
-	[ -s build/checkpatch.log ] && scripts/checkpatch-argued.sh <build/checkpatch.log
+	checkpatch()
+	{
+		PATH=/usr/sbin:/usr/bin:/sbin:/bin perl scripts/checkpatch.pl \
+			--strict --terse --showfile --show-types --no-summary "$@"
+		# It says 1 when it has found something, and perl more when it died.
+		[ $? -le 1 ]
+	}
+	exported | (
+		cd build/linux || exit
+		while read -r patch; do
+			checkpatch "$patch" || exit
+		done
+		for file in "$top"/bench/*.[ch]; do
+			checkpatch -f "$file" || exit
+		done
+	) >build/checkpatch.log && scripts/checkpatch-argued.sh <build/checkpatch.log
 }
 
 mapfile -t scripts < <(grep -lE '^(#!/bin/(ba)?sh|# shellcheck shell)' scripts/*.sh bench/*.sh .ci/*)

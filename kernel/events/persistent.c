@@ -87,7 +87,7 @@
  *     which is held while waiting for that: somebody may hold a context for as
  *     long as a page fault of theirs takes, and others wait here to close.
  */
-DEFINE_MUTEX(perf_persist_lock);
+DEFINE_MUTEX(perf_persist_lock); /* the registry */
 
 static struct rb_root perf_persist_ids = RB_ROOT;	/* all namespaces, by id */
 static struct rb_root perf_persist_names = RB_ROOT;	/* the published ones, by name */
@@ -2019,8 +2019,9 @@ bool perf_is_get_persist(unsigned int cmd)
  * @least:	size of its first version
  * @uarg:	address in user space
  *
- * Return: 0, -EFAULT, -EINVAL when it is too small, or -E2BIG when it is too large,
- * which now holds what the kernel knows.
+ * Return: 0, -EFAULT, -EINVAL when it is smaller than @least, or -E2BIG when it is
+ * larger than a page or not all zeroes behind @known, which user space finds in its
+ * size then.
  */
 int perf_persist_get_struct(void *dst, size_t known, size_t least, void __user *uarg)
 {

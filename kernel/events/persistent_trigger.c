@@ -547,12 +547,13 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 static int check_arg(const struct perf_event_trigger *arg)
 {
 	bool has_event = arg->when == PERF_TRIGGER_WHEN_EVENT;
+	bool has_fd = arg->fd >= 0;
 
 	if (arg->number)
 		return arg->fd < 0 ? -EINVAL : 0;
 	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
 		return -EINVAL;
-	if (has_event ? arg->fd < 0 : arg->fd >= 0)
+	if (has_event != has_fd)
 		return -EINVAL;
 	/* Nothing is done later when there is no later. */
 	if (arg->when == PERF_TRIGGER_WHEN_PANIC &&

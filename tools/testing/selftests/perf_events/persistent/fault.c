@@ -176,7 +176,7 @@ static bool unpublished(struct scene *s)
 }
 
 /* Each member can be opened, mapped and read. */
-static bool works(struct scene *s, int n)
+static bool all_work(struct scene *s, int n)
 {
 	struct perf_event_persist p = {};
 	int ns_fd, fd, seen = 0;
@@ -205,12 +205,12 @@ static bool works(struct scene *s, int n)
 
 static bool one_works(struct scene *s)
 {
-	return works(s, 1);
+	return all_work(s, 1);
 }
 
 static bool two_work(struct scene *s)
 {
-	return works(s, 2);
+	return all_work(s, 2);
 }
 
 static bool opened_lists(struct scene *s)

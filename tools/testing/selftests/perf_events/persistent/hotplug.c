@@ -312,10 +312,11 @@ FIXTURE_TEARDOWN_PARENT(hotplug_want)
 
 #define EXPECT_COUNTS(_yes) do {					\
 	__u64 was = count_of(self->fd);					\
+	bool yes = _yes;						\
 									\
 	fault_on(self->cpu2, self->cpu);				\
-	EXPECT_EQ(_yes, count_of(self->fd) > was);			\
-	EXPECT_EQ((_yes) ? 0 : PERF_PERSIST_DISABLED, flags_of(self->fd)); \
+	EXPECT_EQ(yes, count_of(self->fd) > was);			\
+	EXPECT_EQ(yes ? 0 : PERF_PERSIST_DISABLED, flags_of(self->fd));	\
 } while (0)
 
 /* What is disabled stays so. */

@@ -254,8 +254,8 @@ static int cmp_u64(const void *a, const void *b)
 }
 
 /* All CPUs are frozen by one of them. The times are for who wants to know. */
-static void print_delays(struct __test_metadata *_metadata, FIXTURE_DATA(trigger) *self,
-			 __u32 action)
+static void print_delays(struct __test_metadata *_metadata, int ns_fd,
+			 struct perf_event_attr *attr, int cpu, __u32 action)
 {
 	const char *env = getenv("TRIGGER_DELAYS");
 	int i, n = env ? atoi(env) : DELAYS;
@@ -264,20 +264,20 @@ static void print_delays(struct __test_metadata *_metadata, FIXTURE_DATA(trigger
 	__u32 number;
 
 	ASSERT_NE(NULL, ns);
-	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, arm(ns_fd, attr, cpu, &t));
 	number = t.number;
 	for (i = 0; i < n; i++) {
 		/* The worker ends a moment after it has told us. */
 		do {
 			call_getppid(1);
-			ASSERT_EQ(0, get_trigger(self->fd, number, &t));
+			ASSERT_EQ(0, get_trigger(ns_fd, number, &t));
 		} while (t.acted == i);
-		ASSERT_EQ(0, wait_for(self->fd, number, i + 1, &t));
+		ASSERT_EQ(0, wait_for(ns_fd, number, i + 1, &t));
 		ns[i] = t.freeze_ns;
 		EXPECT_NE(0, t.freeze_ns);
-		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		ASSERT_EQ(0, event_ioctl(ns_fd, PERF_EVENT_IOC_ENABLE, 0));
 	}
-	ASSERT_EQ(0, del_trigger(self->fd, number));
+	ASSERT_EQ(0, del_trigger(ns_fd, number));
 	qsort(ns, n, sizeof(*ns), cmp_u64);
 	ksft_print_msg("%s: %llu, %llu, %llu ns (least, median, most of %d) from the firing to the last buffer\n",
 		       action == PERF_TRIGGER_DO_STOP ? "stop" : "snapshot",
@@ -299,8 +299,8 @@ TEST_F(trigger, delay)
 		member_close(&m);
 	}
 	ksft_print_msg("%d CPUs\n", i - self->cpu);
-	print_delays(_metadata, self, PERF_TRIGGER_DO_STOP);
-	print_delays(_metadata, self, PERF_TRIGGER_DO_SNAPSHOT);
+	print_delays(_metadata, self->fd, &self->attr, self->cpu, PERF_TRIGGER_DO_STOP);
+	print_delays(_metadata, self->fd, &self->attr, self->cpu, PERF_TRIGGER_DO_SNAPSHOT);
 }
 
 /* With a time to go on for, what follows is there, too. */

@@ -122,3 +122,5 @@ Description: perf with persistent events
 END
 dpkg-deb --root-owner-group -b "$root" "$out" >/dev/null
 (cd "$out" && du -h -- *.deb)
+times >"$out/times"
+echo "deb: $(tail -n 1 "$out/times") of processor time (user, system), $(du -sh "$out" | cut -f 1) in ${out#"$top"/}"

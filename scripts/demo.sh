@@ -118,8 +118,9 @@ tour()
 	shows 'persistent/tasks/'
 	run perf ctl -d tasks
 
-	step 'Keep this moment, and go on recording: a snapshot.'
-	run perf ctl -s flight
+	step 'Keep this moment, and go on recording: a snapshot, with memory set aside for the next.'
+	run perf ctl --spares 1 flight
+	run perf ctl -s --keep 4 flight
 	shows 'flight.1'
 
 	step 'Nobody is there when it happens: have the kernel take one, and what follows, too.'
@@ -134,6 +135,18 @@ tour()
 	run 'perf script -i night.data -F comm,pid,cpu,time,event,trace 2>/dev/null | grep "filename=.*/ar " | tail -n 2'
 	shows '/ar '
 	run perf ctl -d flight.1 flight.2
+
+	step 'Switch it off and on, forget what it holds, give it larger buffers.'
+	run perf ctl --disable flight
+	run perf ctl -l
+	shows '^flight  *off'
+	run perf ctl --enable flight
+	run perf ctl --spares 0 flight
+	run perf ctl --clear flight
+	run perf ctl --resize flight -m 2M
+	shows 'buffers of 2M per CPU'
+	run "perf ctl -d 'flight.*'"
+	compile three >/dev/null 2>&1
 }
 
 guest()
@@ -143,8 +156,8 @@ guest()
 	mkdir -p /tmp/demo && cd /tmp/demo
 
 	step 'A shell starts the recorder. "perf record -P" makes it and exits.'
-	printf '%s$ perf record -P flight -m 256 -e cpu-clock -F 199 -g -e sched:sched_process_exec -e syscalls:sys_enter_openat -a%s\n' "$bold" "$off"
-	bash -c 'perf record -P flight -m 256 -e cpu-clock -F 199 -g -e sched:sched_process_exec \
+	printf '%s$ perf record -P flight -m 256 -e cpu-clock/freq=199/ -g -e sched:sched_process_exec -e syscalls:sys_enter_openat -a%s\n' "$bold" "$off"
+	bash -c 'perf record -P flight -m 256 -e cpu-clock/freq=199/ -g -e sched:sched_process_exec \
 			-e syscalls:sys_enter_openat -a >create.txt 2>&1
 		 echo $? >created; exec sleep 1000' &
 	creator=$!

@@ -92,8 +92,7 @@ if [ $# -eq 0 ]; then
 
 		How code like this is known to break, which test in
 		\`\`tools/testing/selftests/perf_events/persistent/\`\` guards against it, and what
-		that test does when the guard in the kernel is left out. \`\`make test-hazards\`\`
-		writes this table.
+		that test does when the guard in the kernel is left out.
 
 		.. list-table::
 		   :header-rows: 1

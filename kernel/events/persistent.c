@@ -632,6 +632,33 @@ struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct
 	return search_owner(ns, rb);
 }
 
+/*
+ * While the watermark was out of reach, wakeup stood still: each record would wake
+ * somebody until it has caught up. Called where the buffer is written to.
+ */
+static void catch_up_wakeup(void *arg)
+{
+	struct perf_member *member = arg;
+	struct perf_buffer *rb = member->rb;
+	unsigned long head = local_read(&rb->head);
+
+	local_set(&rb->wakeup, is_write_backward(member->event) ? -head : head);
+}
+
+/* To what ring_buffer_init() takes when it was not told */
+static void reset_watermark(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->rb;
+
+	if (rb->watermark != LONG_MAX)
+		return;
+
+	/* Nobody writes on a CPU that is offline. */
+	if (smp_call_function_single(member->event->cpu, catch_up_wakeup, member, 1))
+		catch_up_wakeup(member);
+	WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
+}
+
 /**
  * perf_persist_set_wakeups - who is to be woken for what a recorder writes
  * @member:	a member of a namespace, with the lock held
@@ -648,8 +675,10 @@ void perf_persist_set_wakeups(struct perf_member *member)
 	if (!rb || !rb->overwrite || member->event->attr.watermark)
 		return;
 
-	/* Otherwise what ring_buffer_init() takes when it was not told */
-	WRITE_ONCE(rb->watermark, alone ? LONG_MAX : max(perf_data_size(rb) / 2, 1UL));
+	if (alone)
+		WRITE_ONCE(rb->watermark, LONG_MAX);
+	else
+		reset_watermark(member);
 }
 
 /* @member keeps @rb mapped from here on. */
@@ -669,8 +698,8 @@ static void clear_buffer(struct perf_member *member)
 
 	assert_registry();
 	WRITE_ONCE(rb->held, rb->held - 1);
-	if (!rb->held && rb->watermark == LONG_MAX)
-		WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
+	if (!rb->held)
+		reset_watermark(member);
 	member->rb = NULL;
 	if (rb->owner != member)
 		return;
@@ -728,6 +757,15 @@ static void set_state(struct perf_member *member, enum perf_member_state state)
 	WRITE_ONCE(member->state, state);
 	mutex_unlock(&member->event->mmap_mutex);
 }
+
+#ifdef CONFIG_EVENT_TRACING
+static struct trace_event_call *member_tp(struct perf_member *member)
+{
+	return member->event->tp_event;
+}
+#else
+static struct trace_event_call *member_tp(struct perf_member *member) { return NULL; }
+#endif
 
 /*
  * Groups, AUX areas and signals to a task all need more to stay alive than an
@@ -849,8 +887,11 @@ static int hold_member(struct perf_member *member)
 
 	mutex_lock(&event->mmap_mutex);
 	rb = event->rb;
-	if (rb && !!rb->overwrite != is_write_backward(event)) {
-		/* Can't be read while it is live, or is never emptied. */
+	/* perf_mmap() gives no AUX area to a buffer that is held. */
+	if (rb)
+		mutex_lock(&rb->aux_mutex);
+	if (rb && (!!rb->overwrite != is_write_backward(event) || rb_has_aux(rb))) {
+		/* Can't be read while it is live, or is never emptied, or only in part. */
 		ret = -EINVAL;
 		goto unlock;
 	}
@@ -868,6 +909,8 @@ static int hold_member(struct perf_member *member)
 	}
 	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
 unlock:
+	if (rb)
+		mutex_unlock(&rb->aux_mutex);
 	mutex_unlock(&event->mmap_mutex);
 	return ret;
 }
@@ -1353,6 +1396,13 @@ struct perf_event *perf_persist_take_event(int fd)
 	ret = -EOPNOTSUPP;
 	if (!member || (event->attr.type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
 		goto out;
+	/*
+	 * What a PMU writes by itself and hands over in batches gets to no overflow
+	 * handler but for the last; not if each is to wake somebody.
+	 */
+	if (event->attr.precise_ip && !event->attr.freq &&
+	    (!event->attr.wakeup_events || event->attr.watermark))
+		goto out;
 	ret = -EINVAL;
 	if (!is_sampling_event(event))
 		goto out;
@@ -1503,8 +1553,12 @@ static long delete_ns(struct perf_persist_ns *ns)
 	 * Its members are ours alone now: they can't leave a namespace that is
 	 * deleted, and stay as long as it holds them.
 	 */
-	for_each_ns_member(member, ns)
+	for_each_ns_member(member, ns) {
 		perf_event_retire(member->event);
+		/* Whoever still has the event, no program is to run for it. */
+		if (member_tp(member))
+			perf_event_free_bpf_prog(member->event);
+	}
 	perf_trigger_free(&triggers);
 	perf_snapshot_free_spares(&spares);
 
@@ -1754,11 +1808,6 @@ static long set_flags(struct perf_event *event, const u64 __user *uflags)
  */
 
 #ifdef CONFIG_EVENT_TRACING
-static struct trace_event_call *member_tp(struct perf_member *member)
-{
-	return member->event->tp_event;
-}
-
 static int may_open_tp(struct perf_member *member)
 {
 	struct trace_event_call *tp = member_tp(member);
@@ -1772,7 +1821,6 @@ static int may_open_tp(struct perf_member *member)
 	return perf_trace_event_perm(tp, member->event);
 }
 #else
-static struct trace_event_call *member_tp(struct perf_member *member) { return NULL; }
 static int may_open_tp(struct perf_member *member) { return 0; }
 #endif
 
@@ -2829,7 +2877,8 @@ unlock:
  * @file:	file of the namespace
  * @cmd:	ioctl number: SET_NAME binds an unbound file to the namespace of
  *		that name, GET_PERSIST walks its members, ENABLE and DISABLE
- *		are for all of them, SET_PERSIST with NULL deletes it
+ *		are for all of them, SET_PERSIST with NULL deletes it; for what
+ *		else there is see perf_snapshot_ioctl() and perf_trigger_ioctl()
  * @arg:	its argument
  *
  * Called without a lock. Takes perf_persist_lock.
@@ -2838,9 +2887,11 @@ unlock:
  *  -ENOTTY	@cmd is none of them
  *  -EFAULT	@arg is no address that can be read, or written
  *  -EINVAL	the file is not bound to a namespace; SET_PERSIST with an
- *		address; not a name; or see GET_PERSIST on an event
- *  -EACCES	ENABLE, DISABLE or SET_PERSIST, and the file is for reading only;
- *		SET_NAME, and the caller may not open the first member
+ *		address; ENABLE or DISABLE of a snapshot; not a name; or see
+ *		GET_PERSIST on an event
+ *  -EACCES	anything but SET_NAME, GET_PERSIST and GET_TRIGGER, and the file is
+ *		for reading only; SET_NAME, and the caller may not open the first
+ *		member
  *  -EBUSY	SET_NAME: the file is bound already
  *  -ENOENT	SET_NAME: no such namespace; GET_PERSIST: no more members
  *  -ENODEV	the namespace was deleted
@@ -3117,7 +3168,7 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
  *  -EBUSY	the event is in a namespace
  *  -EINVAL	the name remembered from SET_NAME is not the namespace's; or a
  *		buffer is neither backward and mapped for reading nor forward
- *		and mapped for writing; or it belongs to an event that is not in
+ *		and mapped for writing, or has an AUX area; or it belongs to an event that is not in
  *		the namespace
  *
  * SET_PERSIST with NULL:

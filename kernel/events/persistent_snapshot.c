@@ -49,6 +49,7 @@
  * @own:	it is its own @output
  * @nr_pages:	of the buffer that @live is going to have
  * @overwrite:	the old buffer was a recorder's
+ * @paused:	so was it when the new one was made, which then is
  * @buffer_size: of the old one, bytes of its data area
  * @seq:	of the old one
  * @head:	of the old one, final
@@ -61,6 +62,7 @@ struct perf_snapshot_member {
 	struct perf_snapshot_member	*next_writer;
 	bool				own;
 	bool				overwrite;
+	bool				paused;
 	unsigned long			nr_pages;
 	u64				buffer_size;
 	u64				seq;
@@ -543,8 +545,9 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	if (sm->own) {
 		rb->seq = old->seq + 1;
 		rb->user_page->buffer_seq = rb->seq;
+		sm->paused = READ_ONCE(old->paused);
 		if (rb->nr_pages && old->nr_pages)
-			rb->paused = READ_ONCE(old->paused);
+			rb->paused = sm->paused;
 	} else {
 		/* It is mapped through more than one member. */
 		rb = new_output(sm);
@@ -565,6 +568,7 @@ static void swap_members(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
 	struct perf_member *member;
+	bool paused;
 
 	assert_registry();
 	for_each_snapshot_member(sm, member, snap) {
@@ -590,13 +594,16 @@ static void swap_members(struct perf_persist_ns *snap)
 	}
 
 	/*
-	 * Who stopped or paused the old ones a moment ago either sees the new ones,
-	 * or is seen here. Pairs with those in stop_buffers() and _perf_ioctl().
+	 * Who stopped, paused or resumed the old ones a moment ago either sees the new
+	 * ones, or is seen here. Pairs with those in stop_buffers() and _perf_ioctl().
 	 */
 	smp_mb();
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->own && member->rb->nr_pages && READ_ONCE(member->rb->paused))
-			rb_toggle_paused(sm->live->rb, true);
+		if (!sm->own || !member->rb->nr_pages)
+			continue;
+		paused = READ_ONCE(member->rb->paused);
+		if (paused != sm->paused)
+			rb_toggle_paused(sm->live->rb, paused);
 	}
 	perf_trigger_follow(snap->source);
 
@@ -908,6 +915,8 @@ void perf_snapshot_resume(struct perf_persist_ns *ns)
 		if (member->rb)
 			rb_toggle_paused(member->rb, false);
 	}
+	/* A trigger that has stopped some of them meanwhile wins. */
+	perf_trigger_follow(ns);
 }
 
 /*

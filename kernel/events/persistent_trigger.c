@@ -185,6 +185,8 @@ static void fire_trigger(struct perf_trigger *trigger)
 static void trigger_overflow(struct perf_event *event, struct perf_sample_data *data,
 			     struct pt_regs *regs)
 {
+	/* To be called is to have read the handler. Pairs with smp_store_release(). */
+	smp_acquire__after_ctrl_dep();
 	fire_trigger(READ_ONCE(event->overflow_handler_context));
 }
 
@@ -536,7 +538,7 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		list_add_tail(&te->entry, &trigger->events);
 		trigger->arg.nr_events++;
 		WRITE_ONCE(event->overflow_handler_context, trigger);
-		/* Whose address its argument depends on */
+		/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
 		smp_store_release(&event->overflow_handler, trigger_overflow);
 	}
 	*number = trigger->arg.number;
@@ -723,7 +725,9 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  *  -E2BIG	the structure is larger than a page, or has fields that are not known
  *		here and not 0; its size now holds what the kernel knows
  *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
- *		an AUX area or sigtrap, or a breakpoint on anything but x86
+ *		an AUX area or sigtrap, a breakpoint on anything but x86, or
+ *		precise with a period and without wakeup_events, as the PMU may
+ *		then hand over several at once
  *  -EBADF	not the file of an event
  *  -EACCES	the file of the event is for reading only
  *  -EBUSY	the event is a member of a namespace, or of a trigger

@@ -4,7 +4,7 @@
  *
  * Builtin ctl command: look after the events that 'perf record -P' left in the
  * kernel. Each verb is a function; how the kernel is talked to is known to
- * util/persistent.c and util/persistent-control.c, what a listing looks like to
+ * util/persistent.c, -control.c and -trigger.c, what a listing looks like to
  * util/persistent-list.c, how a file is written to builtin-record.c.
  */
 #include "builtin.h"

@@ -640,6 +640,19 @@ u64 persistent__age_ns(const struct persistent *persistent)
 	return age;
 }
 
+/* How long ago the last of them became a snapshot; 0 if one still records */
+u64 persistent__ended_ns_ago(const struct persistent *persistent)
+{
+	u64 ago = persistent->nr_ns ? ULLONG_MAX : 0;
+
+	for (int i = 0; i < persistent->nr_ns; i++) {
+		struct persistent_ns *ns = persistent->ns[i];
+
+		ago = min(ago, ns->snapshot ? persistent_ns__age_ns(ns) : 0);
+	}
+	return ago;
+}
+
 /* Into evsel->counts: what was counted since it was made, or started to be counted. */
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx)
 {

@@ -18,6 +18,7 @@
 #include <internal/lib.h>
 #include <internal/mmap.h>
 #include <linux/kernel.h>
+#include <linux/overflow.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 #include <linux/time64.h>
@@ -28,6 +29,7 @@
 #include "evlist.h"
 #include "evsel.h"
 #include "perf-sys.h"
+#include "persistent.h"
 #include "time-utils.h"
 #include "util.h"
 
@@ -50,6 +52,7 @@ struct held {
 
 struct persistent_slice {
 	struct evlist		*evlist;
+	const struct persistent	*persistent;
 	u64			 last, from, to;
 	u64			 max_size;
 	bool			 started;
@@ -151,7 +154,8 @@ static int slice__check_times(struct persistent_slice *slice)
 }
 
 struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
-					       struct evlist *evlist)
+					       struct evlist *evlist,
+					       const struct persistent *persistent)
 {
 	struct persistent_slice *slice = zalloc(sizeof(*slice));
 
@@ -159,6 +163,7 @@ struct persistent_slice *persistent_slice__new(const struct persistent_slice_opt
 		return NULL;
 
 	slice->evlist = evlist;
+	slice->persistent = persistent;
 	if (slice__parse(slice, opts) || slice__check_times(slice))
 		zfree(&slice);
 	return slice;
@@ -236,12 +241,12 @@ int persistent__now(const struct perf_event_attr *like, u64 *now)
 	return err;
 }
 
-/* Count back from here. */
+/* Count back from here, or from when the snapshot was taken. */
 static int slice__start(struct persistent_slice *slice)
 {
 	char buf[STRERR_BUFSIZE];
 	struct evsel *attached;
-	u64 now = 0;
+	u64 now = 0, ago;
 	int err;
 
 	slice->started = true;
@@ -256,7 +261,9 @@ static int slice__start(struct persistent_slice *slice)
 		return err;
 	}
 
-	slice->from = now > slice->last ? now - slice->last : 0;
+	if (check_add_overflow(persistent__ended_ns_ago(slice->persistent), slice->last, &ago))
+		ago = ULLONG_MAX;
+	slice->from = now > ago ? now - ago : 0;
 	return 0;
 }
 

@@ -8,11 +8,12 @@
 
 struct evlist;
 struct perf_event_attr;
+struct persistent;
 struct persistent_slice;
 
 /* What a user said is wanted; NULL and 0: no limit */
 struct persistent_slice_opts {
-	const char	*last;		/* this long, back from the moment of reading */
+	const char	*last;		/* this long, until now or until the snapshot */
 	const char	*from;		/* as in perf report --time */
 	const char	*to;
 	u64		max_size;	/* bytes of output, in which the newest samples win */
@@ -21,7 +22,8 @@ struct persistent_slice_opts {
 bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts);
 
 struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
-					       struct evlist *evlist);
+					       struct evlist *evlist,
+					       const struct persistent *persistent);
 void persistent_slice__delete(struct persistent_slice *slice);
 
 /*

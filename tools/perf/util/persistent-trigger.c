@@ -222,7 +222,8 @@ static void config_event(struct evsel *evsel, u32 count)
 	attr->sample_id_all = 0;
 	attr->read_format = 0;
 	attr->watermark = 0;
-	attr->wakeup_events = 0;
+	/* A PMU that writes by itself is to hand over each, see PERF_EVENT_IOC_ADD_TRIGGER. */
+	attr->wakeup_events = 1;
 }
 
 static int open_event(struct evsel *evsel, struct target *target)

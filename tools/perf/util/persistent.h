@@ -137,6 +137,7 @@ struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *
 int evlist__config_attached(struct evlist *evlist, struct record_opts *opts);
 void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
+u64 persistent__ended_ns_ago(const struct persistent *persistent);
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx);
 int evsel__read_attached_lost(struct evsel *evsel, int cpu_map_idx, u64 *lost);
 int evlist__start_attached(struct evlist *evlist);

@@ -35,7 +35,7 @@ test_options() {
 	local option
 
 	for option in "-p $$" "-t $$" "-u root" "-o $data" "-D 10" -k "--last 1s" \
-		      "--max-size 1M" -N "--mmap-flush 1" --exclude-perf; do
+		      "--max-size 1M" -N "--mmap-flush 1" --exclude-perf "--synth no"; do
 		# shellcheck disable=SC2086 # two words
 		refuse "$option" "${option%% *} cannot be used with -P" \
 		       perf record -P "$ns" -e "$exec_event" -a $option

@@ -201,6 +201,33 @@ test_all() {
 	sed 's/\(.\{,60\}\).*/\1/' "$tmp/said"
 }
 
+uptime_ms() {
+	awk '{ print int($1 * 1000) }' /proc/uptime
+}
+
+# The end of it is when it was taken, however long ago that is.
+test_last() {
+	local start last
+
+	keep_numbers "${ns}_last" -a -m 64K
+	start=$(uptime_ms)
+	number 1 2
+	check "take one" perf ctl -s "${ns}_last"
+	last=$(($(uptime_ms) - start + 1000))
+	number 3
+	until (($(uptime_ms) > start + 2 * last)); do
+		sleep 0.1
+	done
+	check "read the end of it" perf ctl -r "${ns}_last.1" -o "$data" --last ${last}ms
+	same "numbers" "1 2" "$(numbers "$data")"
+	check "read its last nanosecond" perf ctl -r "${ns}_last.1" -o "$data" --last 1ns
+	same "numbers" "" "$(numbers "$data")"
+	check "beside one that records the end is now" \
+	      perf record -e "persistent/${ns}_last/" -e "persistent/${ns}_last.1/" -a \
+	      -o "$data" --last ${last}ms
+	same "numbers" "" "$(numbers "$data")"
+}
+
 test_refused() {
 	local max verb last
 
@@ -282,6 +309,7 @@ test_clear
 test_resize
 test_follow
 test_all
+test_last
 test_refused
 test_queue
 test_nobody

@@ -470,26 +470,41 @@ TEST_F(create, no_siblings_for_members)
 /* Events with an AUX area are refused. H11 */
 TEST_F(create, no_aux)
 {
-	/* The first one is what the module in aux_pmu/ brings. */
-	static const char * const pmus[] = {
-		"kst_aux", "intel_pt", "intel_bts", "arm_spe_0", "cs_etm",
-	};
-	struct perf_event_attr attr = { .size = sizeof(attr) };
-	char path[128], text[32];
-	int fd = -ENOENT;
-	unsigned int i;
 	__u64 id;
+	int fd;
 
-	for (i = 0; i < ARRAY_SIZE(pmus) && fd < 0; i++) {
-		snprintf(path, sizeof(path), PMU_DIR "/%s/type", pmus[i]);
-		if (read_file(path, text, sizeof(text)) <= 0)
-			continue;
-		attr.type = atoi(text);
-		fd = event_open(&attr, -1, self->cpu, -1, 0);
-	}
+	fd = aux_event_open(self->cpu);
 	if (fd < 0)
 		SKIP(return, "no event with an AUX area here");
 	EXPECT_EQ(-EOPNOTSUPP, persist_new(fd, &id));
+}
+
+/* So are buffers that have got one from somebody else who writes there. H11 */
+TEST_F(create, no_aux_in_buffer)
+{
+	struct perf_event_attr attr = say_forward_attr();
+	struct perf_event_mmap_page *page;
+	int fd, aux;
+	void *map;
+	__u64 id;
+
+	aux = aux_event_open(self->cpu);
+	if (aux < 0)
+		SKIP(return, "no event with an AUX area here");
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	page = ring_map(fd, PAGES, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, page);
+	ASSERT_EQ(0, event_ioctl(aux, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	page->aux_offset = ring_len(PAGES);
+	page->aux_size = page_size();
+	map = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, aux, ring_len(PAGES));
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
+	EXPECT_EQ(-EINVAL, persist_new(fd, &id));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+	munmap(map, page_size());
+	EXPECT_EQ(0, persist_new(fd, &id));
 }
 
 /* perf's default, inherit, means nothing on a CPU and is accepted. */

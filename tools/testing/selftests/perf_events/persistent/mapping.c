@@ -200,7 +200,7 @@ TEST_F(mapping, first_page)
 TEST_F(mapping, bad_size)
 {
 	struct perf_event_mmap_page *page;
-	int pages;
+	int pages, aux;
 	void *map;
 
 	for (pages = 1; pages <= 4 * PAGES; pages++) {
@@ -227,6 +227,15 @@ TEST_F(mapping, bad_size)
 		   ring_len(PAGES));
 	EXPECT_EQ(MAP_FAILED, map);
 	EXPECT_TRUE(errno == EINVAL || errno == EOPNOTSUPP);
+
+	/* And there may be events that have one, and write to the same buffer. */
+	aux = aux_event_open(self->cpu);
+	if (aux < 0)
+		return;
+	ASSERT_EQ(0, event_ioctl(aux, PERF_EVENT_IOC_SET_OUTPUT, self->writer));
+	map = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, aux, ring_len(PAGES));
+	EXPECT_EQ(MAP_FAILED, map);
+	EXPECT_EQ(EINVAL, errno);
 }
 
 /* A mapping is all or nothing: it cannot be split, moved in part, grown or mapped over. H4 */

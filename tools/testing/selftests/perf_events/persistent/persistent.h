@@ -741,20 +741,47 @@ static inline int sys_bpf(int cmd, union bpf_attr *attr)
 }
 
 /* A program for events that does nothing but return @value: 0 drops the sample. */
-static inline int bpf_prog_open(int value)
+static inline int bpf_prog_open_type(__u32 type, int value)
 {
 	struct bpf_insn insns[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = value },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr attr = {
-		.prog_type	= BPF_PROG_TYPE_PERF_EVENT,
+		.prog_type	= type,
 		.insn_cnt	= ARRAY_SIZE(insns),
 		.insns		= (unsigned long)insns,
 		.license	= (unsigned long)"GPL",
 	};
 
 	return sys_bpf(BPF_PROG_LOAD, &attr);
+}
+
+static inline int bpf_prog_open(int value)
+{
+	return bpf_prog_open_type(BPF_PROG_TYPE_PERF_EVENT, value);
+}
+
+/* An event with an AUX area, or what the last PMU that should have one said */
+static inline int aux_event_open(int cpu)
+{
+	/* The first one is what the module in aux_pmu/ brings. */
+	static const char * const pmus[] = {
+		"kst_aux", "intel_pt", "intel_bts", "arm_spe_0", "cs_etm",
+	};
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	char path[128], text[32];
+	int fd = -ENOENT;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pmus) && fd < 0; i++) {
+		snprintf(path, sizeof(path), PMU_DIR "/%s/type", pmus[i]);
+		if (read_file(path, text, sizeof(text)) <= 0)
+			continue;
+		attr.type = atoi(text);
+		fd = event_open(&attr, -1, cpu, -1, 0);
+	}
+	return fd;
 }
 
 /* A child that does not outlive a test that fails. */

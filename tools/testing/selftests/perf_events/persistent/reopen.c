@@ -404,4 +404,30 @@ TEST_F(reopen, two_readers_progress)
 	EXPECT_EQ(total, seen[1]);
 }
 
+/* What was written while nobody had it open makes no wake-ups for who opens it then. */
+TEST_F(reopen, wakeups_from_now_on)
+{
+	struct perf_event_attr attr = say_attr();
+	char ns[NS_ROOM + 8];
+	__u64 id;
+	int fd, i;
+
+	/* Each half of the buffer, which is the default */
+	attr.watermark = 0;
+	attr.wakeup_watermark = 0;
+	snprintf(ns, sizeof(ns), "%.30s_w", self->ns);
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu, 1, ns, &id));
+	for (i = 0; i < 10000; i++)
+		say("alone");
+	fd = member_reopen(id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	say("opened");
+	poll_now(fd);
+	say("one more");
+	EXPECT_EQ(0, poll_now(fd));
+	for (i = 0; i < 100; i++)
+		say("many");
+	EXPECT_EQ(POLLIN, poll_now(fd));
+}
+
 TEST_HARNESS_MAIN

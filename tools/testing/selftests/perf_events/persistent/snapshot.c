@@ -14,6 +14,7 @@ static_assert(sizeof(struct perf_event_snapshot) == PERF_EVENT_SNAPSHOT_SIZE_VER
 static_assert(PERF_EVENT_SNAPSHOT_SIZE_VER0 == 40, "first size");
 
 #define SNAPSHOTS	50
+#define RESUMES		200
 #define MAX_CPUS	64
 
 static int take(int ns_fd, struct perf_event_snapshot *s)
@@ -926,6 +927,78 @@ TEST_F(snapshot, numbers)
 	EXPECT_TRUE(split > 0 || nr_cpus == 1);
 	ksft_print_msg("%d snapshots, %d CPUs, %llu records each; %d times in the middle of them\n",
 		       n, nr_cpus, (unsigned long long)shared->allowed, split);
+}
+
+/* The program of a tracepoint ends with its event, even if a snapshot is left. */
+TEST_F(snapshot, deleted_program)
+{
+	struct {
+		struct perf_event_query_bpf	head;
+		__u32				ids[4];
+	} query = { .head.ids_len = 4 };
+	struct perf_event_snapshot s = {};
+	struct perf_event_attr attr;
+	struct member m;
+	int prog, other;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoints");
+	prog = bpf_prog_open_type(BPF_PROG_TYPE_TRACEPOINT, 1);
+	if (prog < 0)
+		SKIP(return, "no BPF");
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, other);
+	attr.write_backward = 1;
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_SET_BPF, prog));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	member_close(&m);
+	ASSERT_EQ(0, take(self->fd, &s));
+	ASSERT_EQ(0, event_ioctl(other, PERF_EVENT_IOC_QUERY_BPF, (unsigned long)&query));
+	EXPECT_EQ(1, query.head.prog_cnt);
+	ASSERT_EQ(0, ns_delete(self->fd));
+	ASSERT_EQ(0, event_ioctl(other, PERF_EVENT_IOC_QUERY_BPF, (unsigned long)&query));
+	EXPECT_EQ(0, query.head.prog_cnt);
+	EXPECT_NE(0, ns_lookup(self->snap));
+}
+
+/* Whoever resumes the output while buffers are being replaced has it resumed. */
+TEST_F(snapshot, resume_race)
+{
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_persist before, after;
+	struct member m;
+	int i, status;
+	pid_t pid;
+
+	/* There is a while between the first buffer and the last. */
+	for (i = 0; i < 60; i++) {
+		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
+		ASSERT_EQ(0, persist_join(m.fd, self->id));
+		member_close(&m);
+	}
+	pid = fork_child();
+	if (!pid) {
+		if (self->cpu2 >= 0)
+			pin(self->cpu2);
+		for (i = 0; i < RESUMES; i++) {
+			struct perf_event_snapshot s = { .keep = 1 };
+
+			if (take(self->fd, &s))
+				_exit(1);
+		}
+		_exit(0);
+	}
+	do {
+		ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+		ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+		ASSERT_EQ(0, get_persist(self->m.fd, &before));
+		say("resumed");
+		ASSERT_EQ(0, get_persist(self->m.fd, &after));
+		EXPECT_EQ(before.lost, after.lost);
+	} while (!waitpid(pid, &status, WNOHANG) && before.lost == after.lost);
+	if (before.lost == after.lost)
+		EXPECT_EQ(0, status);
 }
 
 /* All at once: taken, opened, mapped, trimmed and deleted by many. */

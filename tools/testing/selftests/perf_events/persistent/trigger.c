@@ -9,12 +9,14 @@
 #include "persistent.h"
 
 #include <assert.h>
+#include <limits.h>
 
 static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0, "size");
 static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 160, "first size");
 
 #define STORM	100000
 #define DELAYS	10
+#define RACES	3000
 #define SECOND	1000000000ULL
 
 static int add_trigger(int ns_fd, struct perf_event_trigger *t)
@@ -397,6 +399,97 @@ TEST_F(trigger, bpf)
 	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
 	EXPECT_EQ(1, t.number);
 	EXPECT_EQ(0, t.fired);
+}
+
+/* What a PMU may write by itself, several at once, fires nothing: it is refused. */
+TEST_F(trigger, precise)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1,
+		.config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 100000, .precise_ip = 1,
+	};
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+
+	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	EXPECT_EQ(-EOPNOTSUPP, add_trigger(self->fd, &t));
+	attr.wakeup_events = 1;
+	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	EXPECT_EQ(0, add_trigger(self->fd, &t));
+}
+
+/* How many members there are, and how many of them are stopped */
+static int count_stopped(int ns_fd, int *nr)
+{
+	struct perf_event_persist p = {};
+	int stopped = 0;
+
+	for (*nr = 0; !next_member(ns_fd, &p); (*nr)++)
+		stopped += !!(p.flags & PERF_PERSIST_STOPPED);
+	return stopped;
+}
+
+static bool reached(const int *at, int i)
+{
+	return __atomic_load_n(at, __ATOMIC_ACQUIRE) >= i;
+}
+
+/* Of enabling and a trigger that stops at the same time one wins, for all buffers. */
+TEST_F(trigger, enable_race)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_attr attr = say_attr();
+	struct shared {
+		int	go, done;
+	} *shared;
+	int i, nr, stopped, mixed = 0, spin, until, most = 0;
+	struct member m;
+	pid_t pid;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "one CPU");
+	for (i = 0; i < 150; i++) {
+		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
+		ASSERT_EQ(0, persist_join(m.fd, self->id));
+		member_close(&m);
+	}
+	shared = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, shared);
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, pin(self->cpu));
+	pid = fork_child();
+	if (!pid) {
+		pin(self->cpu2);
+		for (i = 1; i <= RACES; i++) {
+			while (!reached(&shared->go, i))
+				;
+			event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0);
+			__atomic_store_n(&shared->done, i, __ATOMIC_RELEASE);
+		}
+		_exit(0);
+	}
+	for (i = 1; i <= RACES; i++) {
+		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		call_getppid(1);
+		ASSERT_EQ(0, wait_for(self->fd, 1, 2 * i - 1, &t));
+		/* At each point of the time that it takes in turn */
+		__atomic_store_n(&shared->go, i, __ATOMIC_RELEASE);
+		until = i == 1 ? INT_MAX : most / 100 * (i % 100);
+		for (spin = 0; spin < until && !reached(&shared->done, i); spin++)
+			;
+		if (i == 1)
+			most = spin;
+		call_getppid(1);
+		while (!reached(&shared->done, i))
+			;
+		ASSERT_EQ(0, wait_for(self->fd, 1, 2 * i, &t));
+		stopped = count_stopped(self->fd, &nr);
+		mixed += stopped && stopped < nr;
+	}
+	EXPECT_EQ(0, mixed);
+	EXPECT_EQ(0, child_status(pid));
 }
 
 /* As often as it goes: each is counted, and little is done about it. */

@@ -632,31 +632,25 @@ struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct
 	return search_owner(ns, rb);
 }
 
-/*
- * While the watermark was out of reach, wakeup stood still: each record would wake
- * somebody until it has caught up. Called where the buffer is written to.
- */
-static void catch_up_wakeup(void *arg)
-{
-	struct perf_member *member = arg;
-	struct perf_buffer *rb = member->rb;
-	unsigned long head = local_read(&rb->head);
-
-	local_set(&rb->wakeup, is_write_backward(member->event) ? -head : head);
-}
-
 /* To what ring_buffer_init() takes when it was not told */
 static void reset_watermark(struct perf_member *member)
 {
 	struct perf_buffer *rb = member->rb;
+	unsigned long head;
 
+	assert_registry();
 	if (rb->watermark != LONG_MAX)
 		return;
 
-	/* Nobody writes on a CPU that is offline. */
-	if (smp_call_function_single(member->event->cpu, catch_up_wakeup, member, 1))
-		catch_up_wakeup(member);
-	WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
+	/*
+	 * Meanwhile wakeup stood still: each record would wake somebody until it has
+	 * caught up. The writers leave it alone as long as the watermark is out of
+	 * reach, and those that have begun will publish more than this.
+	 */
+	head = READ_ONCE(rb->user_page->data_head);
+	local_set(&rb->wakeup, is_write_backward(member->event) ? -head : head);
+	/* Pairs with the control dependency in __perf_output_begin(). */
+	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
 }
 
 /**
@@ -672,7 +666,8 @@ void perf_persist_set_wakeups(struct perf_member *member)
 	bool alone = member->held && refcount_read(&member->openers) == 1;
 
 	assert_registry();
-	if (!rb || !rb->overwrite || member->event->attr.watermark)
+	if (!rb || !rb->overwrite || member->event->attr.watermark ||
+	    member->event->attr.wakeup_events)
 		return;
 
 	if (alone)
@@ -698,7 +693,7 @@ static void clear_buffer(struct perf_member *member)
 
 	assert_registry();
 	WRITE_ONCE(rb->held, rb->held - 1);
-	if (!rb->held)
+	if (!rb->held && member->state != PERF_MEMBER_DELETED)
 		reset_watermark(member);
 	member->rb = NULL;
 	if (rb->owner != member)
@@ -1043,6 +1038,19 @@ static struct perf_member_hold unhold_member(struct perf_member *member)
 		perf_persist_nr_held--;
 	}
 	return hold;
+}
+
+/**
+ * perf_persistent_released - the last opener of an event is gone
+ * @event:	the event, which is in no context any more
+ *
+ * A snapshot may keep it, but no program is to run for it. Before that, files and
+ * links that have to do with the program may still be there.
+ */
+void perf_persistent_released(struct perf_event *event)
+{
+	if (event->member && member_tp(event->member))
+		perf_event_free_bpf_prog(event);
 }
 
 /**
@@ -1553,12 +1561,8 @@ static long delete_ns(struct perf_persist_ns *ns)
 	 * Its members are ours alone now: they can't leave a namespace that is
 	 * deleted, and stay as long as it holds them.
 	 */
-	for_each_ns_member(member, ns) {
+	for_each_ns_member(member, ns)
 		perf_event_retire(member->event);
-		/* Whoever still has the event, no program is to run for it. */
-		if (member_tp(member))
-			perf_event_free_bpf_prog(member->event);
-	}
 	perf_trigger_free(&triggers);
 	perf_snapshot_free_spares(&spares);
 

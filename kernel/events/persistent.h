@@ -35,6 +35,7 @@ struct perf_event *perf_event_clone(struct perf_event *model, const struct perf_
 int perf_persistent_event_init(struct perf_event *event, const struct perf_event_attr *attr);
 void perf_persistent_event_free(struct perf_event *event);
 bool perf_persistent_last_opener(struct perf_event *event);
+void perf_persistent_released(struct perf_event *event);
 
 int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 			 int group_fd, unsigned long flags);
@@ -68,6 +69,8 @@ static inline bool perf_persistent_last_opener(struct perf_event *event)
 {
 	return true;
 }
+
+static inline void perf_persistent_released(struct perf_event *event) { }
 
 static inline int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 				       int group_fd, unsigned long flags)

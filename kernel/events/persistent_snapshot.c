@@ -49,7 +49,6 @@
  * @own:	it is its own @output
  * @nr_pages:	of the buffer that @live is going to have
  * @overwrite:	the old buffer was a recorder's
- * @paused:	so was it when the new one was made, which then is
  * @buffer_size: of the old one, bytes of its data area
  * @seq:	of the old one
  * @head:	of the old one, final
@@ -62,7 +61,6 @@ struct perf_snapshot_member {
 	struct perf_snapshot_member	*next_writer;
 	bool				own;
 	bool				overwrite;
-	bool				paused;
 	unsigned long			nr_pages;
 	u64				buffer_size;
 	u64				seq;
@@ -545,9 +543,6 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	if (sm->own) {
 		rb->seq = old->seq + 1;
 		rb->user_page->buffer_seq = rb->seq;
-		sm->paused = READ_ONCE(old->paused);
-		if (rb->nr_pages && old->nr_pages)
-			rb->paused = sm->paused;
 	} else {
 		/* It is mapped through more than one member. */
 		rb = new_output(sm);
@@ -568,7 +563,6 @@ static void swap_members(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
 	struct perf_member *member;
-	bool paused;
 
 	assert_registry();
 	for_each_snapshot_member(sm, member, snap) {
@@ -588,23 +582,19 @@ static void swap_members(struct perf_persist_ns *snap)
 			continue;
 		rb = new_output(sm);
 		refcount_inc(&rb->refcount);
+		/* PAUSE_OUTPUT holds it, too, and is for this buffer or for that one. */
 		mutex_lock(&event->mmap_mutex);
+		if (sm->own && rb->nr_pages && member->rb->nr_pages)
+			rb->paused = READ_ONCE(member->rb->paused);
 		perf_event_swap_buffer(event, rb);
 		mutex_unlock(&event->mmap_mutex);
 	}
 
 	/*
-	 * Who stopped, paused or resumed the old ones a moment ago either sees the new
-	 * ones, or is seen here. Pairs with those in stop_buffers() and _perf_ioctl().
+	 * Who stopped the old ones a moment ago either sees the new ones, or is seen
+	 * here. Pairs with the first one in stop_buffers().
 	 */
 	smp_mb();
-	for_each_snapshot_member(sm, member, snap) {
-		if (!sm->own || !member->rb->nr_pages)
-			continue;
-		paused = READ_ONCE(member->rb->paused);
-		if (paused != sm->paused)
-			rb_toggle_paused(sm->live->rb, paused);
-	}
 	perf_trigger_follow(snap->source);
 
 	snap->created_ns = ktime_get_boottime_ns();
@@ -911,6 +901,8 @@ void perf_snapshot_resume(struct perf_persist_ns *ns)
 		return;
 
 	WRITE_ONCE(ns->stopped, false);
+	/* Pairs with the second one in stop_buffers(): what it pauses now it pauses again. */
+	smp_mb();
 	for_each_ns_member(member, ns) {
 		if (member->rb)
 			rb_toggle_paused(member->rb, false);

@@ -128,14 +128,18 @@ static bool stop_buffers(struct perf_persist_ns *ns)
 	if (!list)
 		return false;
 
-	WRITE_ONCE(ns->stopped, true);
-	/* Pairs with the one in swap_members(), and the lock of who follows. */
-	smp_mb();
-	for (i = 0; i < list->nr; i++) {
-		rb = READ_ONCE(list->events[i]->rb);
-		if (rb)
-			rb_toggle_paused(rb, true);
-	}
+	do {
+		WRITE_ONCE(ns->stopped, true);
+		/* Pairs with those in swap_members() and perf_trigger_follow(). */
+		smp_mb();
+		for (i = 0; i < list->nr; i++) {
+			rb = READ_ONCE(list->events[i]->rb);
+			if (rb)
+				rb_toggle_paused(rb, true);
+		}
+		/* Pairs with the one in perf_snapshot_resume(), which may undo half of it. */
+		smp_mb();
+	} while (!READ_ONCE(ns->stopped));
 	return true;
 }
 

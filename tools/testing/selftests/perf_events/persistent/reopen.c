@@ -417,7 +417,7 @@ TEST_F(reopen, wakeups_from_now_on)
 	attr.wakeup_watermark = 0;
 	snprintf(ns, sizeof(ns), "%.30s_w", self->ns);
 	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu, 1, ns, &id));
-	for (i = 0; i < 10000; i++)
+	for (i = 0; i < 2 * page_size(); i++)
 		say("alone");
 	fd = member_reopen(id, 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
@@ -425,7 +425,8 @@ TEST_F(reopen, wakeups_from_now_on)
 	poll_now(fd);
 	say("one more");
 	EXPECT_EQ(0, poll_now(fd));
-	for (i = 0; i < 100; i++)
+	/* Each takes more than 20 bytes. */
+	for (i = 0; i < page_size() / 2 / 20; i++)
 		say("many");
 	EXPECT_EQ(POLLIN, poll_now(fd));
 }

@@ -46,9 +46,10 @@ perf record tests
 perf record sideband tests
 '
 
-# The shell tests of the series that 'make test' runs: making, reading, deleting.
+# The shell tests of the series that 'make test' runs: making, reading, deleting, and
+# what the kernel does by itself.
 # Those of all other commands are in 'make test-long'.
-quick=' creator_killed delete errors names nosupport options read record unpatched '
+quick=' creator_killed delete errors names nosupport options read record trigger unpatched '
 # Of these, those to which more CPUs make no difference: at four they are long ones.
 one_cpu=' errors names nosupport unpatched '
 

@@ -16,7 +16,7 @@ export KERNEL CONFIGS
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
-	bench-profile bench-figure bench-scale bench-idle bench-read clean
+	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -117,6 +117,10 @@ bench-time: kernel perf ## the same by the clock, in guests of 4 CPUs
 bench-scale: kernel perf ## create, list, open, read and delete among many; bytes that a namespace takes
 	@scripts/deps.sh vm
 	@scripts/bench-scale.sh
+
+bench-snapshot: perf ## what a snapshot costs, and for how long it holds up who records
+	@scripts/deps.sh vm
+	@scripts/bench.sh -S
 
 bench-idle: kernel perf ## show that a namespace wakes nobody and runs nothing
 	@scripts/deps.sh vm

@@ -6,6 +6,7 @@ usage: table.py table DIR JSON    instructions, also to JSON
        table.py check DIR STORED  fail if the recording path has grown
        table.py store DIR STORED
        table.py times DIR         by the clock
+       table.py snapshots DIR     only the one about them
 """
 import collections
 import json
@@ -230,6 +231,9 @@ def main():
         return check(*args, store=verb == 'store')
     if verb == 'times' and len(args) == 1:
         return times(*args)
+    if verb == 'snapshots' and len(args) == 1:
+        snapshots(f'{args[0]}/snapshots')
+        return 0
     sys.exit(__doc__)
 
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # What a record costs, beside what else records. See bench/README.md.
 #
-# usage: bench.sh [-c | -s | -t | -p CONFIG ROW]
+# usage: bench.sh [-c | -s | -S | -t | -p CONFIG ROW]
 #
 #   -c  only what the recording path costs now, compared with bench/stored.json
 #   -s  the same, but store it
+#   -S  only what a snapshot costs
 #   -t  by the clock instead of by instructions, in guests of four CPUs
 #   -p  where the instructions go, by function; CONFIG is none, ftrace, overwrite,
 #       persistent, or plain for the unpatched kernel
@@ -90,6 +91,10 @@ case ${1-} in
 	-s) "$top/bench/table.py" store "$out" "$top/bench/stored.json" ;;
 	esac
 	;;
+-S)
+	snapshots >"$out/snapshots"
+	"$top/bench/table.py" snapshots "$out"
+	;;
 -t)
 	build_base
 	# What vm.sh finds, or the caller's VM_ACCEL
@@ -121,7 +126,7 @@ case ${1-} in
 		"$top/bench/guest.sh" -w -l "$load" -p "$top/build/perf/perf" "$config" "$row"
 	;;
 *)
-	sed -n '5,13s/^# \{0,1\}//p' "$0" >&2
+	sed -n '5,14s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -262,17 +262,29 @@ static inline __u64 ns_lookup(const char *name)
 	return id;
 }
 
+/*
+ * A trigger may take a snapshot of what is still to be deleted, and whether
+ * readdir() then shows that is not defined: only a pass that finds nothing is
+ * the last.
+ */
 static inline void persist_sweep(void)
 {
 	struct dirent *dent;
+	int passes, found;
 	DIR *dir;
 
 	dir = opendir(NS_DIR);
 	if (!dir)
 		return;
-	while ((dent = readdir(dir))) {
-		if (strstr(dent->d_name, persist_prefix))
+	for (passes = 0, found = 1; found && passes < 1000; passes++) {
+		rewinddir(dir);
+		found = 0;
+		while ((dent = readdir(dir))) {
+			if (!strstr(dent->d_name, persist_prefix))
+				continue;
 			ns_kill(ns_lookup(dent->d_name));
+			found++;
+		}
 	}
 	closedir(dir);
 }

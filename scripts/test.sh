@@ -112,6 +112,22 @@ results()
 	}' "$1"
 }
 
+# Prints what the tests that failed said, as the log may be out of reach.
+complaints()
+{
+	awk '
+	/^not ok [0-9]+/ || /: FAILED!$/ {
+		print "  " $0 ", after:"
+		for (i = n > 20 ? n - 20 : 0; i < n; i++)
+			print "    " said[i]
+	}
+	/^(not )?ok [0-9]+/ || /^### / || /: (Ok|FAILED!|Skip.*)$/ {
+		n = 0
+		next
+	}
+	{ said[n++] = $0 }' "$1"
+}
+
 # run_guest CPUS STAGE [PART]
 run_guest()
 {
@@ -180,6 +196,7 @@ for guest in "${guests[@]}"; do
 		fi
 	elif [ "$f" -gt 0 ]; then
 		sed -n 's/^failed /  FAILED: /p' "$log.results"
+		complaints "$log"
 		grep -A 20 '^vm.sh: ' "$log"
 		echo "  log: ${log#"$top"/}"
 	fi

@@ -11,6 +11,11 @@
 
 # shellcheck disable=SC2317 # functions that are called by name
 
+# What it mounts is gone when it ends, however it does.
+if [ -z "${FAULT_PERF_MOUNTS-}" ] && [ "$(id -u)" = 0 ]; then
+	FAULT_PERF_MOUNTS=1 exec unshare -m "$0" "$@"
+fi
+
 here=$(dirname "$(realpath "$0")")
 perf=${PERF:-perf}
 places=${1:-60}
@@ -29,27 +34,40 @@ skip()
 
 cleanup()
 {
-	[ ! -e "$pmu/events/$name" ] || "$perf" ctl -d "$name"
-	rm -rf "$tmp"
+	[ ! -e "$pmu/events/$name" ] || "${inside[@]}" "${delete[@]}"
+	for dir in proc sys dev; do
+		! mountpoint -q "$tmp/$dir" || umount -l "$tmp/$dir"
+	done
+	rm -rf --one-file-system "$tmp"
 }
 trap cleanup EXIT
 
 echo "TAP version 13"
 echo "1..4"
+[ -n "${FAULT_PERF_MOUNTS-}" ] || skip "needs root"
 [ -e "$pmu/type" ] || skip "the kernel has no persistent perf events"
 [ -e /proc/self/fail-nth ] || skip "the kernel has no fault injection"
 "$perf" ctl -h 2>&1 | grep -q namespace || skip "perf has no 'ctl'"
 
-# A network file system may keep what failed for good, so it runs from here.
+# A network file system may lose count of what it has open when an allocation of
+# its own fails, and then nothing can be opened any more. Nothing of it is seen here.
 program=$(type -P "$perf")
-mkdir "$tmp/lib"
-ldd "$program" | awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | xargs -r cp -L -t "$tmp/lib"
 # Built somewhere else, it is where the other programs are.
 runner=$here/fault_run
 [ -e "$runner" ] || runner=./fault_run
-cp -L "$program" "$runner" "$tmp"
-perf=$tmp/${program##*/}
-export LD_LIBRARY_PATH=$tmp/lib HOME=$tmp LC_ALL=C
+mkdir "$tmp"/{proc,sys,dev,tmp,lib}
+for file in $(ldd "$program" | awk '$2 == "=>" && $3 ~ "^/" { print $3 }'); do
+	cp -L "$file" "$tmp/lib"
+done
+loader=$(ldd "$program" | awk '$1 ~ "^/" { print $1 }')
+mkdir -p "$tmp${loader%/*}"
+cp -L "$loader" "$tmp$loader"
+cp -L "$program" "$tmp/perf"
+cp -L "$runner" "$tmp/fault_run"
+for dir in proc sys dev; do
+	mount --rbind "/$dir" "$tmp/$dir" || skip "needs to mount /$dir elsewhere"
+done
+inside=(env LC_ALL=C LD_LIBRARY_PATH=/lib HOME=/tmp chroot "$tmp")
 
 # run N COMMAND...: with the N-th place failing; how far it was goes to $left
 run()
@@ -57,7 +75,7 @@ run()
 	local nth=$1 status
 
 	shift
-	timeout "$seconds" "$tmp/fault_run" "$nth" "$tmp/left" "$@" >"$tmp/out" 2>&1
+	timeout "$seconds" "${inside[@]}" /fault_run "$nth" /left "$@" >"$tmp/out" 2>&1
 	status=$?
 	left=$(cat "$tmp/left" 2>/dev/null || echo 0)
 	return "$status"
@@ -75,19 +93,19 @@ exists()
 	[ -e "$pmu/events/$name" ]
 }
 
-create=("$perf" record -P "$name" -e page-faults -e context-switches -a -m 4)
-list=("$perf" ctl -l "$name")
-read=("$perf" record -B -o "$tmp/data" -e "persistent/$name/" -a)
-delete=("$perf" ctl -d "$name")
+create=(/perf record -P "$name" -e page-faults -e context-switches -a -m 4)
+list=(/perf ctl -l "$name")
+read=(/perf record -B -o /data -e "persistent/$name/" -a)
+delete=(/perf ctl -d "$name")
 
 make()
 {
-	exists || "${create[@]}" >"$tmp/out" 2>&1 || complain "it can't be created"
+	exists || "${inside[@]}" "${create[@]}" >"$tmp/out" 2>&1 || complain "it can't be created"
 }
 
 unmake()
 {
-	! exists || "${delete[@]}" >"$tmp/out" 2>&1 || complain "it can't be deleted"
+	! exists || "${inside[@]}" "${delete[@]}" >"$tmp/out" 2>&1 || complain "it can't be deleted"
 }
 
 # State, events and CPUs of what was listed, whatever else was said
@@ -99,7 +117,7 @@ shape_of()
 # All of it, as it is without faults
 whole()
 {
-	"${list[@]}" >"$tmp/now" 2>&1 &&
+	"${inside[@]}" "${list[@]}" >"$tmp/now" 2>&1 &&
 		[ "$(shape_of "$tmp/now")" = "$shape" ]
 }
 
@@ -120,7 +138,7 @@ after_list()
 
 after_read()
 {
-	whole && { [ "$1" != 0 ] || "$perf" script -i "$tmp/data" >"$tmp/out" 2>&1; }
+	whole && { [ "$1" != 0 ] || "${inside[@]}" /perf script -i /data >"$tmp/out" 2>&1; }
 }
 
 after_delete()
@@ -177,7 +195,7 @@ try()
 nr=0
 : >"$tmp/now"
 make
-"${list[@]}" >"$tmp/out" 2>&1 || complain "it can't be listed"
+"${inside[@]}" "${list[@]}" >"$tmp/out" 2>&1 || complain "it can't be listed"
 shape=$(shape_of "$tmp/out")
 try create unmake "$places" "${create[@]}"
 try list make $((places / 3)) "${list[@]}"

@@ -60,7 +60,7 @@ program()
 	local name=$1 start=$SECONDS status
 	shift
 	echo "### begin $name"
-	timeout -k 5 "${TEST_LIMIT:-900}" "$@"
+	timeout -k 5 "${TEST_LIMIT:-1800}" "$@"
 	status=$?
 	echo "### end $name $status $((SECONDS - start)) s"
 }

@@ -5,7 +5,7 @@
 #
 # usage: test-kcsan.sh
 #
-# Fails if a race is found in a function of kernel/events/persistent.c, or a test
+# Fails if a race is found in a function of kernel/events/persistent*.c, or a test
 # fails. Prints all races that the unpatched kernel did not show; in functions
 # that the series does not touch they mean that the tests come to places where
 # perf's own do not.
@@ -56,14 +56,14 @@ done
 races "$logs"/kcsan-base-*.vm.log >"$logs/base"
 races "$logs"/kcsan-selftests.vm.log "$logs"/kcsan-perf.vm.log \
 	"$logs"/kcsan-regression.vm.log >"$logs/ours"
-nm "$top/build/kernel-kcsan/kernel/events/persistent.o" |
+nm -A "$top"/build/kernel-kcsan/kernel/events/persistent*.o | sed 's/^[^:]*://' |
 	awk '$2 ~ /^[tT]$/ { sub(/\..*/, "", $3); print $3 }' | sort -u >"$logs/functions"
 
 echo "$(wc -l <"$logs/base") races in the unpatched kernel, $(wc -l <"$logs/ours") in this one;" \
 	"only in this one:"
 comm -13 "$logs/base" "$logs/ours" | sed 's/^/  /'
 if grep -wFf "$logs/functions" "$logs/ours"; then
-	echo 'FAILED: races in functions of persistent.c'
+	echo 'FAILED: races in functions of persistent*.c'
 	failed=1
 fi
 exit $failed

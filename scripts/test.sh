@@ -136,7 +136,7 @@ run_guest()
 	log=$logs/${2}${3:+-${3%/*}}-$1
 	trap 'kill "$vm"; exit 143' TERM
 	VM_LOG=$log.vm.log "$top/scripts/vm.sh" -k "$kernel" \
-		-a "kunit.enable=$([ "$2" = kunit ] && echo 1 || echo 0)" -s "$1" -m 3072 -t "${TEST_TIMEOUT:-1800}" \
+		-a "kunit.enable=$([ "$2" = kunit ] && echo 1 || echo 0)" -s "$1" -m 3072 -t "${TEST_TIMEOUT:-3600}" \
 		"$top/scripts/test-guest.sh" "$2" "${3-}" >"$log.log" 2>&1 </dev/null &
 	vm=$!
 	wait "$vm"

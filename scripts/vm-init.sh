@@ -88,6 +88,8 @@ wait ${keep-}
 if [ -e /sys/kernel/debug/kmemleak ]; then
 	# Objects younger than five seconds are not reported.
 	sleep 6
+	# What the scan before did not see yet is only noted by the next.
+	echo scan >/sys/kernel/debug/kmemleak
 	echo scan >/sys/kernel/debug/kmemleak
 	cat /sys/kernel/debug/kmemleak >$run/kmemleak
 fi

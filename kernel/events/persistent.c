@@ -51,6 +51,7 @@
 #include <linux/string.h>
 #include <linux/sysctl.h>
 #include <linux/sysfs.h>
+#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <linux/trace_events.h>
 #include <linux/uaccess.h>
@@ -2027,7 +2028,7 @@ static void fill_info(struct perf_event_persist *info, struct perf_member *membe
 
 	info->ns_id = ns->id;
 	info->event_id = event->id;
-	info->created_ns = ns->created_ns;
+	info->created_ns = timens_add_boottime_ns(ns->created_ns);
 #ifdef CONFIG_CGROUP_PERF
 	if (event->cgrp)
 		info->cgroup_id = cgroup_id(event->cgrp->css.cgroup);

@@ -28,6 +28,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
@@ -669,6 +670,8 @@ static long get_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __
 		arg.size = size;
 		arg.fd = -1;
 		arg.fired = atomic64_read(&trigger->fired);
+		if (arg.last_fired_ns)
+			arg.last_fired_ns = timens_add_boottime_ns(arg.last_fired_ns);
 		ret = 0;
 		break;
 	}

@@ -246,12 +246,20 @@ static int delete_snapshots(const char *pattern)
 	if (!of || !names)
 		err = -ENOMEM;
 
-	for (int i = 0; !err && names[i]; i++) {
+	for (int i = 0; of && names && names[i]; i++) {
+		struct persistent_ns *ns;
+		int ret;
+
 		if (!persistent__snapshot_number(names[i], of))
 			continue;
 		nr++;
-		if (on_each_ns(1, (const char **)&names[i], persistent_ns__delete))
+		ret = persistent_ns__lookup(names[i], /*write=*/true, &ns);
+		/* The kernel deletes the oldest, too, to make room for another. */
+		if (ret == -ENOENT)
+			continue;
+		if (persistent__err_open(ret, names[i]) || persistent_ns__delete(ns))
 			err = -1;
+		persistent_ns__close(ns);
 	}
 	if (!nr && !err) {
 		pr_err("There are no snapshots of '%s'.\n", of);

@@ -63,6 +63,11 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 		       "those of snapshots included. Delete some with 'perf ctl -d', or raise it.\n",
 		       what, ns->name);
 		break;
+	case -EPERM:
+		pr_err("Cannot %s '%s': its owner is somebody else, whose memory more buffers are. Ask for\n"
+		       "no more of them than there were, or be one who has CAP_IPC_LOCK, like root.\n",
+		       what, ns->name);
+		break;
 	case -EOPNOTSUPP:
 		pr_err("Cannot %s '%s': it is a queue, of events with the term 'no-overwrite', whose records\n"
 		       "are for the one who empties it.\n", what, ns->name);

@@ -21,6 +21,7 @@
 #include <linux/string.h>
 #include <linux/zalloc.h>
 #include <perf/cpumap.h>
+#include "clockid.h"
 #include "counts.h"
 #include "debug.h"
 #include "evlist.h"
@@ -570,6 +571,8 @@ static int config_clock(struct evlist *evlist, struct record_opts *opts)
 		if (!decided) {
 			opts->use_clockid = attr->use_clockid;
 			opts->clockid = attr->clockid;
+			if (attr->use_clockid)
+				get_clockid_res(opts->clockid, &opts->clockid_res_ns);
 			decided = true;
 		}
 

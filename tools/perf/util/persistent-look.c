@@ -208,5 +208,7 @@ int persistent_info__look(struct persistent_info *info)
 
 	if (!err && persistent__now(&look.clock->core.attr, &info->now))
 		info->now = 0;
+	/* Taken last, so that no record looks older than the namespace. */
+	info->age = persistent_ns__age_ns(info->ns);
 	return err;
 }

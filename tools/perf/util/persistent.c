@@ -83,7 +83,11 @@ int persistent__check_supported(void)
 	if (persistent__supported())
 		return 0;
 
-	pr_err(MSG_UNSUPPORTED ".\n" HELP_UNSUPPORTED "\n");
+	if (!sysfs__mountpoint())
+		pr_err("Whether this kernel keeps events is to be seen in sysfs, and that is not mounted:\n"
+		       "mount -t sysfs none /sys\n");
+	else
+		pr_err(MSG_UNSUPPORTED ".\n" HELP_UNSUPPORTED "\n");
 	return -EOPNOTSUPP;
 }
 
@@ -604,6 +608,15 @@ int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_
 	return err;
 }
 
+/* Deleted since it was opened? Nothing is recorded then, and what was stays mapped. */
+bool persistent_ns__is_gone(const struct persistent_ns *ns)
+{
+	struct perf_event_persist info;
+	struct perf_event_attr attr;
+
+	return persistent__get(ns->fd, 0, &info, &attr) == -ENODEV;
+}
+
 u64 persistent_ns__age_ns(const struct persistent_ns *ns)
 {
 	struct timespec now;
@@ -707,23 +720,20 @@ static int ns__enable_each(const struct persistent_ns *ns)
 	return err;
 }
 
-/* Undo persistent_ns__disable(): what was off before it remains so. */
+/*
+ * Undo persistent_ns__disable(): what was off before it remains so. So do buffers
+ * that a trigger stopped, even meanwhile, as enabling the namespace lets them go on
+ * and enabling an event does not.
+ */
 int persistent_ns__enable_again(struct persistent_ns *ns)
 {
 	char buf[STRERR_BUFSIZE];
-	int err = 0, nr_off = 0;
+	int err;
 
 	if (!ns->disabled)
 		return 0;
 
-	for (int i = 0; i < ns->nr_members; i++)
-		nr_off += !!(ns->members[i].flags & PERF_PERSIST_DISABLED);
-
-	if (nr_off)
-		err = ns__enable_each(ns);
-	else if (ioctl(ns->fd, PERF_EVENT_IOC_ENABLE, 0))
-		err = -errno;
-
+	err = ns__enable_each(ns);
 	if (err)
 		pr_err("Cannot enable the namespace '%s' again: %s\n", ns->name,
 		       str_error_r(-err, buf, sizeof(buf)));
@@ -732,8 +742,11 @@ int persistent_ns__enable_again(struct persistent_ns *ns)
 	return err;
 }
 
+/* It is as well when somebody else was faster. */
 int persistent_ns__delete(struct persistent_ns *ns)
 {
+	if (persistent_ns__is_gone(ns))
+		return 0;
 	return ns__ioctl(ns, PERF_EVENT_IOC_SET_PERSIST, "delete");
 }
 
@@ -920,6 +933,15 @@ static int err_publish(int err, const char *name, const char *event)
 	case -EOPNOTSUPP:
 		pr_err("The kernel cannot keep '%s': groups, AUX area events and events of a process\n"
 		       "have to be recorded as usual.\n", event);
+		break;
+	case -ENOSPC:
+		pr_err("Cannot keep '%s': as many events are kept as kernel.perf_event_max_persistent allows.\n"
+		       "Delete some with 'perf ctl -d', or raise it.\n", event);
+		break;
+	case -ENOMEM:
+		pr_err("Cannot keep '%s': there is no memory for its buffers. Make them smaller with -m, delete\n"
+		       "namespaces with 'perf ctl -d', or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",
+		       event);
 		break;
 	default:
 		pr_err("Cannot keep '%s' in the namespace '%s': %s\n", event, name,

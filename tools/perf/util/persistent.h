@@ -98,6 +98,7 @@ int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id);
 int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
 			      struct perf_event_persist *info);
+bool persistent_ns__is_gone(const struct persistent_ns *ns);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
 int persistent_ns__enable(struct persistent_ns *ns);
 int persistent_ns__disable(struct persistent_ns *ns);

@@ -86,7 +86,24 @@ test_kill_command() {
 	check "it is gone" gone "$ns"
 }
 
+# By somebody else, here the command
+test_deleted_meanwhile() {
+	create "$ns"
+	check "delete what is read" perf record -e "persistent/$ns/" -o "$data" -- \
+	      sh -c "perf test -w noploop; perf ctl -d $ns"
+	says "it says so" "'$ns' was deleted while it was read"
+	check "perf script" perf script -i "$data"
+	says "what was recorded before" "cpu-clock:"
+
+	create "$ns"
+	check "delete what -k would delete" perf record -e "persistent/$ns/" -o "$data" -k -- \
+	      sh -c "perf test -w noploop; perf ctl -d $ns"
+	check "perf script" perf script -i "$data"
+	says "what was recorded before" "cpu-clock:"
+}
+
 test_delete
 test_full_disk
 test_kill_command
+test_deleted_meanwhile
 exit "$failed"

@@ -53,6 +53,14 @@ test_read_options() {
 		refuse "$option" "${option%% *} says how to make events" \
 		       perf record -e "persistent/$ns/" -o "$data" $option
 	done
+	refuse "--max-size with a command" "use it without a command" \
+	       perf record -e "persistent/$ns/" -o "$data" --max-size 1M true
+	refuse "--max-size beside others" "use it without a command and other events" \
+	       perf record -e "persistent/$ns/" -e cpu-clock -o "$data" --max-size 1M
+	refuse "--max-size with many files" "not with --timestamp-filename" \
+	       perf record -e "persistent/$ns/" -o "$data" --max-size 1M --timestamp-filename
+	refuse "--switch-output of the past" "is for what goes on" \
+	       perf record -e "persistent/$ns/" -o "$data" --switch-output=1M
 	check "no file" test ! -e "$data"
 	refuse "perf top -F" "leave out -F and -c" perf top --stdio -F 99 -e "persistent/$ns/"
 }
@@ -101,6 +109,29 @@ test_nobody() {
 	check "names are for all to see" sh -c "${as[*]} ctl -l | grep -q '^$ns '"
 }
 
+max=
+max_persistent=/proc/sys/kernel/perf_event_max_persistent
+# shellcheck disable=SC2317 # at_end calls it
+max_back() {
+	[ -z "$max" ] || echo "$max" > "$max_persistent"
+	max=
+}
+
+test_limit() {
+	at_end max_back
+	max=$(cat "$max_persistent")
+	echo 1 > "$max_persistent"
+	refuse "more than may be kept" "as kernel.perf_event_max_persistent allows" \
+	       perf record -P "${ns}2" -e cpu-clock -e page-faults -C 0 -m 1
+	max_back
+	check "nothing is left of it" gone "${ns}2"
+}
+
+test_no_sysfs() {
+	refuse "no sysfs" "mount -t sysfs" unshare -m sh -c \
+	       'umount -R -l /sys && mount -t tmpfs none /sys && perf ctl -l'
+}
+
 test_names
 test_old_meaning
 test_options
@@ -108,5 +139,7 @@ test_groups
 test_taken
 test_read_options
 test_missing
+test_limit
+test_no_sysfs
 test_nobody
 exit "$failed"

@@ -92,6 +92,13 @@ test_file() {
 	       -e inject=ioctl:signal=SIGINT:when="$when" \
 	       perf record -e "persistent/$ns/" -o "$data" -k
 	check "it is still there" exists "$ns"
+
+	# As when the connection is lost
+	refuse "-k and a hangup" "'$ns' is not deleted" strace -qq -o /dev/null -e trace=ioctl \
+	       -e inject=ioctl:signal=SIGHUP:when="$when" \
+	       perf record -e "persistent/$ns/" -o "$data" -k
+	check "list" perf ctl -l "$ns"
+	same "state" on "$(column STATE)"
 }
 
 test_nothing_lost() {

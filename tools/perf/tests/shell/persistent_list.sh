@@ -180,6 +180,14 @@ test_details() {
 	check "delete" perf ctl -d "$ns"
 }
 
+# CLOCK_BOOTTIME is not that of the host in a container that came from another one.
+test_time_namespace() {
+	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
+	check "list" unshare -T --boottime 1000000 --fork perf ctl -l "$ns"
+	check "it is young: $(column AGE)" sh -c "echo '$(column AGE)' | grep -q '^[0-9]*s$'"
+	check "delete" perf ctl -d "$ns"
+}
+
 # What is said of records is what is read of them.
 test_records() {
 	local first last nr
@@ -421,6 +429,7 @@ test_none() {
 
 test_width
 test_details
+test_time_namespace
 test_records
 test_lost
 test_off

@@ -67,6 +67,8 @@ test_clock_of_namespace() {
 	check "the same clock" perf record -e "persistent/${ns}2/" -k mono -o "$data"
 	check "the clock it has" perf record -e "persistent/${ns}2/" -o "$data"
 	check "it is used" sh -c "perf evlist -v -i $data | grep -q 'use_clockid: 1'"
+	check "its header" perf report --header-only -i "$data"
+	says "the frequency of the clock" "clockid frequency: [1-9]"
 	check "delete" perf ctl -d "$ns" "${ns}2"
 }
 

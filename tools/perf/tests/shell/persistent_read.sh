@@ -58,8 +58,32 @@ test_dead_process() {
 	check "the name of a short one" grep -q "^ *${marker##*/} .*$exec_event" "$tmp/script"
 }
 
+build_ids() {
+	perf buildid-list -i "$data" | sort
+}
+
+# They are of those in buffers that somebody else made, and compressed is nothing of it.
+test_build_ids() {
+	local ids options
+
+	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1024
+	taskset -c 0 perf test -w noploop 2> /dev/null
+	check "read" perf record -e "persistent/$ns/" -o "$data" -C 0
+	ids=$(build_ids | grep perf)
+	check "there are build ids" test "$ids"
+	for options in --buildid-mmap -z; do
+		if [ $options = -z ] && ! perf version --build-options | grep -q 'zstd: .*on'; then
+			continue
+		fi
+		check "read with $options" perf record $options -e "persistent/$ns/" -o "$data"
+		same "build ids with $options" "$ids" "$(build_ids | grep perf)"
+	done
+	check "delete" perf ctl -d "$ns"
+}
+
 test_creator_killed
 test_two_readers
 test_command
 test_dead_process
+test_build_ids
 exit "$failed"

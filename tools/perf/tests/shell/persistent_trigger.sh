@@ -62,17 +62,18 @@ test_snapshot() {
 	holds "$ns.2" "4 3"
 	remove 1
 	number 3
-	check "list" sh -c "! perf ctl -l $ns | grep 'WHEN'"
+	check "list" perf ctl -l "$ns"
+	check "no trigger" sh -c "! grep WHEN $tmp/out"
 	holds "$ns" "3"
 }
 
 # What follows is in there, too.
 test_after() {
-	trigger 10 --do snapshot --after 3s
+	trigger 10 --do snapshot --after 10s
 	number 10 11
 	comes_to 2 RESULT "$ns.3"
 	holds "$ns.3" "3 10 11"
-	same "after" 3s "$(cell 2 AFTER)"
+	same "after" 10s "$(cell 2 AFTER)"
 	remove 2
 }
 
@@ -138,6 +139,14 @@ test_stop() {
 	held "17"
 	check "list" perf ctl -l "$ns"
 	same "state" stopped "$(column STATE)"
+
+	# Enabling what -k disabled, as nothing can be written, is not letting it go on.
+	refuse "-k to a full disk" "'$ns' is not deleted, and goes on as before" \
+	       sh -c "perf record -e persistent/$ns/ -o - -k > /dev/full"
+	check "list" perf ctl -l "$ns"
+	same "state" stopped "$(column STATE)"
+	number 19
+	held "17"
 	check "let it go on" perf ctl --enable "$ns"
 	number 20
 	held "17 20"
@@ -271,7 +280,8 @@ test_refused() {
 	refuse "a trigger of a snapshot" "is a snapshot" \
 	       perf ctl -t "$snapshot" --when panic --do stop
 	refuse "to wait for a snapshot" "is a snapshot" perf ctl --wait "$snapshot"
-	check "nothing of it is there" sh -c "! perf ctl -l $ns | grep 'WHEN'"
+	check "list" perf ctl -l "$ns"
+	check "nothing of it is there" sh -c "! grep WHEN $tmp/out"
 }
 
 test_nobody() {

@@ -380,8 +380,8 @@ TEST_F(many, stopped_reader)
 	ASSERT_TRUE(child_is_ready(&stopped));
 	ASSERT_EQ(stopped.pid, waitpid(stopped.pid, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
-	/* Between saying that it is ready and pause() it still runs. */
-	while (proc_state(idle.pid) == 'R')
+	/* Between saying that it is ready and pause() it still runs, or waits for a page. */
+	while (proc_state(idle.pid) != 'S')
 		sched_yield();
 
 	ASSERT_EQ(0, ns_kill(id));

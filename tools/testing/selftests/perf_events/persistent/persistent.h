@@ -47,7 +47,7 @@
 
 /* Enough for KASAN and lockdep in an emulated guest on a busy machine. */
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT 300
+#define TEST_TIMEOUT_DEFAULT 900
 #endif
 
 #define PMU_DIR		"/sys/bus/event_source/devices"

@@ -305,7 +305,7 @@ static int wait_for_spares(int fd, unsigned int nr)
 			return err;
 		if (p.spares == nr)
 			return 0;
-		if (poll(&pfd, 1, 60000) < 1)
+		if (poll(&pfd, 1, -1) < 1)
 			return -ETIMEDOUT;
 	}
 }
@@ -343,8 +343,13 @@ static int spares_child(struct __test_metadata *_metadata, const char *ns, int c
 	}
 	if (heard_in(id, 0, cpu, "still") != 1)
 		return 8;
-	/* What is freed can be used again. */
-	if (ns_kill(second.ns_id) || take(fd, &s))
+	/* What is freed can be used again, as soon as nobody tries to make spares of it. */
+	if (ns_kill(second.ns_id))
+		return 9;
+	do {
+		err = take(fd, &s);
+	} while (err == -ENOMEM && !usleep(10000));
+	if (err)
 		return 9;
 	return heard_in(s.ns_id, 0, cpu, "still") == 1 ? 0 : 10;
 }

@@ -1184,6 +1184,7 @@ static void set_up(void)
 	    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, exchange))
 		ksft_exit_fail_msg("set up: %s\n", strerror(errno));
 	setrlimit(RLIMIT_CORE, &core);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	tracepoint = find_tracepoint();
 	prog = bpf_prog_open(1);
 	ksft_print_msg("%d CPUs, tracepoint %llu, BPF %s\n", nr_cpus, tracepoint,
@@ -1269,6 +1270,9 @@ int main(int argc, char **argv)
 	fflush(stdout);
 
 	good = run_workers(posts);
+	/* What a worker had forked may be about to publish something before it dies. */
+	while (waitpid(-1, NULL, 0) > 0)
+		;
 	for (i = 0; i < WORKERS; i++)
 		lives += posts[i].life;
 	ksft_print_msg("%u lives of %u workers\n", lives, WORKERS);

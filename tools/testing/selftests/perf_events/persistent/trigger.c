@@ -10,13 +10,14 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <time.h>
 
 static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0, "size");
 static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 160, "first size");
 
 #define STORM	100000
 #define DELAYS	10
-#define RACES	1000
+#define RACES	300
 #define SECOND	1000000000ULL
 
 static int add_trigger(int ns_fd, struct perf_event_trigger *t)
@@ -54,7 +55,7 @@ static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger
 			return err;
 		if (t->acted + t->failed >= nr)
 			return 0;
-		if (poll(&pfd, 1, 120000) < 1)
+		if (poll(&pfd, 1, -1) < 1)
 			return -ETIMEDOUT;
 	}
 }
@@ -151,10 +152,12 @@ TEST_F(trigger, snapshot)
 	EXPECT_LT(t.last_fired_ns, p.created_ns);
 	EXPECT_EQ(p.created_ns - t.last_fired_ns, t.freeze_ns);
 
-	/* Each time anew */
-	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 2, &t));
-	EXPECT_EQ(2, t.snapshot);
+	/* Each time anew. The worker ends a moment after it has told us. */
+	do {
+		call_getppid(1);
+		ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	} while (t.acted < 2);
+	EXPECT_LE(2, t.snapshot);
 }
 
 /* What fired it is in the snapshot when the namespace records it. */
@@ -305,20 +308,29 @@ TEST_F(trigger, delay)
 	print_delays(_metadata, self->fd, &self->attr, self->cpu, PERF_TRIGGER_DO_SNAPSHOT);
 }
 
+/* Is it on time for what @t does after its delay? A machine may stall for long. */
+static bool in_time(const struct perf_event_trigger *t, const struct timespec *when)
+{
+	return when->tv_sec * SECOND + when->tv_nsec < t->last_fired_ns + t->after_ns;
+}
+
 /* With a time to go on for, what follows is there, too. */
 TEST_F(trigger, after)
 {
 	struct perf_event_trigger t = {
 		.action = PERF_TRIGGER_DO_SNAPSHOT, .after_ns = 3 * SECOND,
 	};
+	struct timespec when;
 
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	say("before");
 	call_getppid(1);
 	say("later");
+	clock_gettime(CLOCK_BOOTTIME, &when);
 	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "before"));
-	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "later"));
+	if (in_time(&t, &when))
+		EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "later"));
 
 	t = (struct perf_event_trigger){
 		.action = PERF_TRIGGER_DO_STOP, .after_ns = 3 * SECOND,
@@ -328,9 +340,11 @@ TEST_F(trigger, after)
 	EXPECT_EQ(2, t.number);
 	call_getppid(1);
 	say("last");
+	clock_gettime(CLOCK_BOOTTIME, &when);
 	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
 	say("gone");
-	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "last"));
+	if (in_time(&t, &when))
+		EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "last"));
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "gone"));
 }
 

@@ -559,6 +559,20 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	WRITE_ONCE(member->rb, old);
 }
 
+static void swap_output(struct perf_snapshot_member *sm, struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+	struct perf_buffer *rb = new_output(sm);
+
+	refcount_inc(&rb->refcount);
+	/* PAUSE_OUTPUT holds it, too, and is for this buffer or for that one. */
+	mutex_lock(&event->mmap_mutex);
+	if (sm->own && rb->nr_pages && member->rb->nr_pages)
+		WRITE_ONCE(rb->paused, READ_ONCE(member->rb->paused));
+	perf_event_swap_buffer(event, rb);
+	mutex_unlock(&event->mmap_mutex);
+}
+
 static void swap_members(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
@@ -574,20 +588,14 @@ static void swap_members(struct perf_persist_ns *snap)
 			swap_hold(sm);
 	}
 
+	/* Whoever writes to the buffer of another finds it paused if it is to be. */
 	for_each_snapshot_member(sm, member, snap) {
-		struct perf_event *event = member->event;
-		struct perf_buffer *rb;
-
-		if (!sm->output)
-			continue;
-		rb = new_output(sm);
-		refcount_inc(&rb->refcount);
-		/* PAUSE_OUTPUT holds it, too, and is for this buffer or for that one. */
-		mutex_lock(&event->mmap_mutex);
-		if (sm->own && rb->nr_pages && member->rb->nr_pages)
-			rb->paused = READ_ONCE(member->rb->paused);
-		perf_event_swap_buffer(event, rb);
-		mutex_unlock(&event->mmap_mutex);
+		if (sm->own)
+			swap_output(sm, member);
+	}
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->output && !sm->own)
+			swap_output(sm, member);
 	}
 
 	/*

@@ -24,6 +24,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -608,13 +609,12 @@ int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_
 	return err;
 }
 
-/* Deleted since it was opened? Nothing is recorded then, and what was stays mapped. */
+/* Deleted since it was opened? What was recorded until then stays mapped. */
 bool persistent_ns__is_gone(const struct persistent_ns *ns)
 {
-	struct perf_event_persist info;
-	struct perf_event_attr attr;
+	struct pollfd pfd = { .fd = ns->fd };
 
-	return persistent__get(ns->fd, 0, &info, &attr) == -ENODEV;
+	return poll(&pfd, 1, 0) > 0 && pfd.revents & POLLHUP;
 }
 
 u64 persistent_ns__age_ns(const struct persistent_ns *ns)
@@ -648,31 +648,49 @@ int persistent_ns__check_live(const struct persistent_ns *ns)
 	return -EINVAL;
 }
 
-static int ns__ioctl(const struct persistent_ns *ns, unsigned long cmd, const char *what)
+static int ns__ioctl(const struct persistent_ns *ns, unsigned long cmd)
 {
-	int err;
+	return ioctl(ns->fd, cmd, 0) ? -errno : 0;
+}
 
-	if (!ioctl(ns->fd, cmd, 0))
-		return 0;
+static int ns__err(const struct persistent_ns *ns, int err, const char *what)
+{
+	char buf[STRERR_BUFSIZE];
 
-	err = -errno;
-	pr_err("Cannot %s the namespace '%s': %m\n", what, ns->name);
+	if (err)
+		pr_err("Cannot %s the namespace '%s': %s\n", what, ns->name,
+		       str_error_r(-err, buf, sizeof(buf)));
 	return err;
 }
 
 int persistent_ns__enable(struct persistent_ns *ns)
 {
-	return persistent_ns__check_live(ns) ?: ns__ioctl(ns, PERF_EVENT_IOC_ENABLE, "enable");
+	return persistent_ns__check_live(ns) ?:
+	       ns__err(ns, ns__ioctl(ns, PERF_EVENT_IOC_ENABLE), "enable");
 }
 
 int persistent_ns__disable(struct persistent_ns *ns)
 {
 	int err = persistent_ns__check_live(ns) ?:
-		  ns__ioctl(ns, PERF_EVENT_IOC_DISABLE, "disable");
+		  ns__err(ns, ns__ioctl(ns, PERF_EVENT_IOC_DISABLE), "disable");
 
 	if (!err)
 		ns->disabled = true;
 	return err;
+}
+
+/* Nothing is to be recorded behind what is read; of what is gone, nothing is. */
+int persistent_ns__disable_to_delete(struct persistent_ns *ns)
+{
+	int err;
+
+	/* What a snapshot holds does not get more. */
+	if (ns->snapshot)
+		return 0;
+
+	err = ns__ioctl(ns, PERF_EVENT_IOC_DISABLE);
+	ns->disabled = !err;
+	return err == -ENODEV ? 0 : ns__err(ns, err, "disable");
 }
 
 static int member__enable(const struct persistent_ns *ns,
@@ -703,21 +721,25 @@ static bool member__was_off(const struct persistent_ns *ns, const struct persist
 /* Members that came since @ns was listed are switched on, too. */
 static int ns__enable_each(const struct persistent_ns *ns)
 {
-	struct persistent_ns now = { .fd = ns->fd };
-	int err = persistent_ns__list(&now);
+	struct perf_event_persist info = { .event_id = 0 };
+	struct persistent_member member = { .id = 0 };
+	int err = 0, end;
 
-	/* One that fails does not keep the others off; who left meanwhile is well. */
-	for (int i = 0; i < now.nr_members; i++) {
+	/*
+	 * One that fails does not keep the others off; who left meanwhile is well. Who
+	 * comes meanwhile is met, or like one that is on already.
+	 */
+	while (!(end = persistent__get(ns->fd, info.event_id, &info, &member.attr))) {
 		int ret = 0;
 
-		if (!member__was_off(ns, &now.members[i]))
-			ret = member__enable(ns, &now.members[i]);
+		member__fill(&member, &info);
+		if (!member__was_off(ns, &member))
+			ret = member__enable(ns, &member);
 		if (ret != -ENOENT)
 			err = err ?: ret;
 	}
 
-	free(now.members);
-	return err;
+	return err ?: end == -ENOENT ? 0 : end;
 }
 
 /*
@@ -745,9 +767,9 @@ int persistent_ns__enable_again(struct persistent_ns *ns)
 /* It is as well when somebody else was faster. */
 int persistent_ns__delete(struct persistent_ns *ns)
 {
-	if (persistent_ns__is_gone(ns))
-		return 0;
-	return ns__ioctl(ns, PERF_EVENT_IOC_SET_PERSIST, "delete");
+	int err = ns__ioctl(ns, PERF_EVENT_IOC_SET_PERSIST);
+
+	return err == -ENODEV ? 0 : ns__err(ns, err, "delete");
 }
 
 /* They outlive what they were taken of, and hold memory. */

@@ -102,6 +102,7 @@ bool persistent_ns__is_gone(const struct persistent_ns *ns);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
 int persistent_ns__enable(struct persistent_ns *ns);
 int persistent_ns__disable(struct persistent_ns *ns);
+int persistent_ns__disable_to_delete(struct persistent_ns *ns);
 int persistent_ns__enable_again(struct persistent_ns *ns);
 int persistent_ns__delete(struct persistent_ns *ns);
 void persistent__tell_of_snapshots(const char *name);

@@ -94,7 +94,8 @@ test_file() {
 	check "it is still there" exists "$ns"
 
 	# As when the connection is lost
-	refuse "-k and a hangup" "'$ns' is not deleted" strace -qq -o /dev/null -e trace=ioctl \
+	refuse "-k and a hangup" "'$ns' is not deleted" env --default-signal=HUP \
+	       strace -qq -o /dev/null -e trace=ioctl \
 	       -e inject=ioctl:signal=SIGHUP:when="$when" \
 	       perf record -e "persistent/$ns/" -o "$data" -k
 	check "list" perf ctl -l "$ns"

@@ -182,6 +182,8 @@ test_details() {
 
 # CLOCK_BOOTTIME is not that of the host in a container that came from another one.
 test_time_namespace() {
+	unshare -T --boottime 1000000 --fork true 2> /dev/null ||
+		{ echo "no time namespaces: not tested"; return; }
 	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
 	check "list" unshare -T --boottime 1000000 --fork perf ctl -l "$ns"
 	check "it is young: $(column AGE)" sh -c "echo '$(column AGE)' | grep -q '^[0-9]*s$'"

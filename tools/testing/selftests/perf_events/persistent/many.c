@@ -381,7 +381,7 @@ TEST_F(many, stopped_reader)
 	ASSERT_EQ(stopped.pid, waitpid(stopped.pid, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 	/* Between saying that it is ready and pause() it still runs, or waits for a page. */
-	while (proc_state(idle.pid) != 'S')
+	while (proc_state(idle.pid) == 'R' || proc_state(idle.pid) == 'D')
 		sched_yield();
 
 	ASSERT_EQ(0, ns_kill(id));

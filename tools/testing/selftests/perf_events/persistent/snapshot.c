@@ -317,7 +317,7 @@ static int spares_child(struct __test_metadata *_metadata, const char *ns, int c
 	struct perf_event_snapshot second = {}, s = {};
 	struct perf_event_attr attr = say_attr();
 	struct member m;
-	int fd, err;
+	int fd, err, i;
 	__u64 id;
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY, cap_bit(CAP_PERFMON)))
@@ -346,9 +346,8 @@ static int spares_child(struct __test_metadata *_metadata, const char *ns, int c
 	/* What is freed can be used again, as soon as nobody tries to make spares of it. */
 	if (ns_kill(second.ns_id))
 		return 9;
-	do {
-		err = take(fd, &s);
-	} while (err == -ENOMEM && !usleep(10000));
+	for (i = 0; (err = take(fd, &s)) == -ENOMEM && i < 10000; i++)
+		usleep(10000);
 	if (err)
 		return 9;
 	return heard_in(s.ns_id, 0, cpu, "still") == 1 ? 0 : 10;

@@ -56,7 +56,7 @@ done
 races "$logs"/kcsan-base-*.vm.log >"$logs/base"
 races "$logs"/kcsan-selftests.vm.log "$logs"/kcsan-perf.vm.log \
 	"$logs"/kcsan-regression.vm.log >"$logs/ours"
-nm -A "$top"/build/kernel-kcsan/kernel/events/persistent*.o | sed 's/^[^:]*://' |
+nm "$top"/build/kernel-kcsan/kernel/events/persistent*.o |
 	awk '$2 ~ /^[tT]$/ { sub(/\..*/, "", $3); print $3 }' | sort -u >"$logs/functions"
 
 echo "$(wc -l <"$logs/base") races in the unpatched kernel, $(wc -l <"$logs/ours") in this one;" \

@@ -24,8 +24,8 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,8 +151,8 @@ int persistent__check_name(const char *name)
 	}
 
 	if (!parsed_as_event(name)) {
-		pr_err("'%s' cannot be the name of a namespace: in '-e " PERSISTENT_PMU "/%s/' it means\n"
-		       "something else. Choose another name.\n", name, name);
+		pr_err("'%s' cannot be the name of a namespace: in '-e " PERSISTENT_PMU
+		       "/%s/' it means\nsomething else. Choose another name.\n", name, name);
 		return -EINVAL;
 	}
 
@@ -671,15 +671,14 @@ int persistent_ns__enable(struct persistent_ns *ns)
 
 int persistent_ns__disable(struct persistent_ns *ns)
 {
-	int err = persistent_ns__check_live(ns) ?:
-		  ns__err(ns, ns__ioctl(ns, PERF_EVENT_IOC_DISABLE), "disable");
-
-	if (!err)
-		ns->disabled = true;
-	return err;
+	return persistent_ns__check_live(ns) ?:
+	       ns__err(ns, ns__ioctl(ns, PERF_EVENT_IOC_DISABLE), "disable");
 }
 
-/* Nothing is to be recorded behind what is read; of what is gone, nothing is. */
+/*
+ * Nothing is to be recorded behind what is read. Of what somebody else has deleted
+ * everything that is mapped is read all the same.
+ */
 int persistent_ns__disable_to_delete(struct persistent_ns *ns)
 {
 	int err;
@@ -743,7 +742,7 @@ static int ns__enable_each(const struct persistent_ns *ns)
 }
 
 /*
- * Undo persistent_ns__disable(): what was off before it remains so. So do buffers
+ * Undo persistent_ns__disable_to_delete(): what was off before it remains so. So do buffers
  * that a trigger stopped, even meanwhile, as enabling the namespace lets them go on
  * and enabling an event does not.
  */

@@ -48,7 +48,7 @@ struct persistent_ns {
 	int			 nr_members;
 	int			 nr_unread;	/* members whose records are not read, */
 	const char		*why_unread;	/* and for what reason the last of them */
-	bool			 disabled;	/* by persistent_ns__disable() */
+	bool			 disabled;	/* by persistent_ns__disable_to_delete() */
 };
 
 enum persistent_use {

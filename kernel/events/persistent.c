@@ -1140,8 +1140,14 @@ static struct cpumask perf_persist_new_cpus;	/* that the worker is to look at */
 static void perf_persist_worker(struct work_struct *work);
 static DECLARE_WORK(perf_persist_work, perf_persist_worker);
 
-/* Soon, have the same events on @cpus in all namespaces that are for all CPUs. */
-static void cover_cpus(const struct cpumask *cpus)
+/**
+ * perf_persist_cover_cpus - soon, have the same events on more CPUs
+ * @cpus:	which to look at
+ *
+ * In all namespaces, and for all triggers, that are for all CPUs. Can be called
+ * with any lock that may be held when work is queued.
+ */
+void perf_persist_cover_cpus(const struct cpumask *cpus)
 {
 	unsigned int cpu;
 
@@ -1224,7 +1230,7 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 	ns->memlock = rlimit(RLIMIT_MEMLOCK);
 	/* CPUs that the creator may not have seen yet */
 	if (ns->all_cpus && ns->onlined != perf_persist_onlined)
-		cover_cpus(cpu_online_mask);
+		perf_persist_cover_cpus(cpu_online_mask);
 	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	ns->published = true;
 	perf_persist_changed(ns);
@@ -2294,6 +2300,18 @@ static struct perf_member *open_next_trigger_on(struct perf_persist_ns *ns, int 
 	return member;
 }
 
+static void reinstall_triggers(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_member *member;
+	u64 event_id;
+
+	for (event_id = 0; (member = open_next_trigger_on(ns, cpu, event_id)); ) {
+		event_id = member->event->id;
+		perf_persist_reinstall(member->event);
+		put_opener_deferred(member);
+	}
+}
+
 static void cpu_changed(int cpu)
 {
 	struct perf_persist_ns *ns;
@@ -2324,15 +2342,11 @@ static int perf_persistent_cpu_online(unsigned int cpu)
 			perf_persist_reinstall(member->event);
 			put_opener_deferred(member);
 		}
-		for (event_id = 0; (member = open_next_trigger_on(ns, cpu, event_id)); ) {
-			event_id = member->event->id;
-			perf_persist_reinstall(member->event);
-			put_opener_deferred(member);
-		}
+		reinstall_triggers(ns, cpu);
 	}
 	cpu_changed(cpu);
 
-	cover_cpus(cpumask_of(cpu));
+	perf_persist_cover_cpus(cpumask_of(cpu));
 	return 0;
 }
 
@@ -2411,52 +2425,65 @@ bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
  */
 
 /**
- * struct perf_cover - a member on the model CPU and its like on the new one
- * @model:	the member, with an opener of ours
- * @model_rb:	what it writes to, with a reference, or NULL
- * @own_buffer:	the namespace keeps @model_rb mapped through @model
- * @enable:	it is, or wants to be
- * @event:	the new event, with an opener of ours, or NULL
+ * perf_persist_is_per_cpu - would its like on another CPU count something else
+ * @event:	the event
+ *
+ * That of a PMU outside of the CPUs, or of one that several share, would count
+ * the same once more.
+ *
+ * Return: true if so.
  */
-struct perf_cover {
-	struct perf_member	*model;
-	struct perf_buffer	*model_rb;
-	bool			own_buffer;
-	bool			enable;
-	struct perf_event	*event;
-};
-
-static struct perf_event *clone_member(struct perf_cover *cover, int cpu)
+bool perf_persist_is_per_cpu(struct perf_event *event)
 {
-	struct perf_event *event, *model = cover->model->event;
+	return event->pmu->task_ctx_nr != perf_invalid_context &&
+	       event->pmu->scope == PERF_PMU_SCOPE_NONE;
+}
+
+/**
+ * perf_persist_clone - make the same event on another CPU
+ * @model:	the event there is, with an opener of the caller's
+ * @cpu:	the other CPU
+ * @enable:	out: whether @model is enabled, or wants to be; the new one is not
+ *
+ * Called without a lock, with the creds of the namespace. The caller is the
+ * opener of the new event, see perf_persist_put_opener().
+ *
+ * Return: the event, which has the filter of @model and no buffer, or
+ *  -EOPNOTSUPP	what @model is about cannot be had without its creator
+ *  -ENODEV	the CPU is offline
+ *  -ENOMEM, and what the PMU, lockdown or an LSM says.
+ */
+struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable)
+{
 	struct perf_event_context *ctx;
 	struct perf_event_attr attr;
+	struct perf_event *event;
 	char *filter = NULL;
 	int ret;
 
 	/* What a kprobe or uprobe is on was a string of the creator's. */
-	if (member_tp(cover->model) && cover->model->attr.type != PERF_TYPE_TRACEPOINT)
+	if (member_tp(model) && model->attr.type != PERF_TYPE_TRACEPOINT)
 		return ERR_PTR(-EOPNOTSUPP);
 
-	if (cover->model->attr.sample_type & PERF_SAMPLE_REGS_INTR) {
+	if (model->attr.sample_type & PERF_SAMPLE_REGS_INTR) {
 		ret = security_locked_down(LOCKDOWN_PERF);
 		if (ret)
 			return ERR_PTR(ret);
 	}
 
-	ctx = perf_event_ctx_lock(model);
-	attr = cover->model->attr;
-	cover->enable = is_enabled(cover->model);
-	if (cover->model->filter) {
-		filter = kstrdup(cover->model->filter, GFP_KERNEL);
+	ctx = perf_event_ctx_lock(model->event);
+	attr = model->attr;
+	*enable = is_enabled(model);
+	if (model->filter) {
+		filter = kstrdup(model->filter, GFP_KERNEL);
 		if (!filter) {
-			perf_event_ctx_unlock(model, ctx);
+			perf_event_ctx_unlock(model->event, ctx);
 			return ERR_PTR(-ENOMEM);
 		}
 	}
-	perf_event_ctx_unlock(model, ctx);
+	perf_event_ctx_unlock(model->event, ctx);
 
-	event = perf_event_clone(model, &attr, filter, cpu);
+	event = perf_event_clone(model->event, &attr, filter, cpu);
 	if (IS_ERR(event)) {
 		kfree(filter);
 		return event;
@@ -2471,6 +2498,22 @@ static struct perf_event *clone_member(struct perf_cover *cover, int cpu)
 	event->member->filter = filter;
 	return event;
 }
+
+/**
+ * struct perf_cover - a member on the model CPU and its like on the new one
+ * @model:	the member, with an opener of ours
+ * @model_rb:	what it writes to, with a reference, or NULL
+ * @own_buffer:	the namespace keeps @model_rb mapped through @model
+ * @enable:	it is, or wants to be
+ * @event:	the new event, with an opener of ours, or NULL
+ */
+struct perf_cover {
+	struct perf_member	*model;
+	struct perf_buffer	*model_rb;
+	bool			own_buffer;
+	bool			enable;
+	struct perf_event	*event;
+};
 
 /**
  * perf_persist_new_buffer - make a buffer that the owner of a namespace pays for
@@ -2584,7 +2627,7 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 			return -EOPNOTSUPP;
 	}
 
-	event = clone_member(cover, cpu);
+	event = perf_persist_clone(cover->model, cpu, &cover->enable);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 
@@ -2650,16 +2693,6 @@ static void follow_model(struct perf_cover *cover)
 	perf_persistent_changed(cover->event);
 }
 
-/*
- * Another event of a PMU outside of the CPUs, or of one that several share, would
- * count the same once more.
- */
-static bool is_per_cpu(struct perf_event *event)
-{
-	return event->pmu->task_ctx_nr != perf_invalid_context &&
-	       event->pmu->scope == PERF_PMU_SCOPE_NONE;
-}
-
 static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers)
 {
 	struct perf_cover *cover = NULL;
@@ -2683,7 +2716,8 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 
 	model_cpu = READ_ONCE(first_member(ns)->event->cpu);
 	for_each_ns_member(member, ns) {
-		if (READ_ONCE(member->event->cpu) != model_cpu || !is_per_cpu(member->event))
+		if (READ_ONCE(member->event->cpu) != model_cpu ||
+		    !perf_persist_is_per_cpu(member->event))
 			continue;
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
@@ -2769,7 +2803,10 @@ static void perf_persist_worker(struct work_struct *work)
 			const struct cred *old = override_creds(ns->cred);
 
 			cover_cpu(ns, cpu);
+			perf_trigger_cover(ns, cpu);
 			revert_creds(old);
+			/* The CPU may have gone and come back before. */
+			reinstall_triggers(ns, cpu);
 		}
 	}
 }

@@ -15,6 +15,7 @@
  * A trigger is pending from the decision to the end of the worker, and what
  * fires meanwhile is only counted: the work is bounded, however often it fires.
  */
+#include <linux/cpumask.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
@@ -489,6 +490,20 @@ void perf_trigger_free(struct list_head *triggers)
 	}
 }
 
+static void link_event(struct perf_trigger *trigger, struct perf_trigger_event *te)
+{
+	struct perf_event *event = te->event;
+
+	assert_registry();
+	te->handler = event->overflow_handler;
+	te->context = event->overflow_handler_context;
+	list_add_tail(&te->entry, &trigger->events);
+	trigger->arg.nr_events++;
+	WRITE_ONCE(event->overflow_handler_context, trigger);
+	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
+	smp_store_release(&event->overflow_handler, trigger_overflow);
+}
+
 /* A new one, or the one that gets another event; in the latter case @new is NULL. */
 static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u32 *number,
 			 struct perf_trigger_event *te)
@@ -507,7 +522,7 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		trigger = find_trigger(ns, *number);
 		if (!trigger)
 			return -ENOENT;
-		if (trigger->arg.when != PERF_TRIGGER_WHEN_EVENT)
+		if (trigger->arg.when != PERF_TRIGGER_WHEN_EVENT || trigger->arg.flags)
 			return -EINVAL;
 	} else if (ns->nr_triggers >= PERF_TRIGGERS_MAX) {
 		return -ENOSPC;
@@ -535,17 +550,8 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		if (new->arg.when != PERF_TRIGGER_WHEN_EVENT)
 			list_add_tail_rcu(&new->fatal, &perf_fatal_triggers);
 	}
-	if (te) {
-		struct perf_event *event = te->event;
-
-		te->handler = event->overflow_handler;
-		te->context = event->overflow_handler_context;
-		list_add_tail(&te->entry, &trigger->events);
-		trigger->arg.nr_events++;
-		WRITE_ONCE(event->overflow_handler_context, trigger);
-		/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
-		smp_store_release(&event->overflow_handler, trigger_overflow);
-	}
+	if (te)
+		link_event(trigger, te);
 	*number = trigger->arg.number;
 	perf_persist_changed(ns);
 	return 0;
@@ -556,8 +562,12 @@ static int check_arg(const struct perf_event_trigger *arg)
 	bool has_event = arg->when == PERF_TRIGGER_WHEN_EVENT;
 	bool has_fd = arg->fd >= 0;
 
+	if (arg->flags & ~PERF_TRIGGER_ALL_CPUS || arg->__reserved)
+		return -EINVAL;
+	if (arg->flags)
+		return arg->number && !has_fd ? 0 : -EINVAL;
 	if (arg->number)
-		return arg->fd < 0 ? -EINVAL : 0;
+		return has_fd ? 0 : -EINVAL;
 	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
 		return -EINVAL;
 	if (has_event != has_fd)
@@ -581,6 +591,27 @@ static long get_arg(struct perf_event_trigger *arg, struct perf_event_trigger __
 	return perf_persist_get_struct(arg, sizeof(*arg), PERF_EVENT_TRIGGER_SIZE_VER0, uarg);
 }
 
+/* It has all of its events. */
+static long set_all_cpus(struct perf_persist_ns *ns, u32 number)
+{
+	struct perf_trigger *trigger;
+	long ret;
+
+	mutex_lock(&perf_persist_lock);
+	trigger = find_trigger(ns, number);
+	ret = ns->unlinked ? -ENODEV : trigger ? perf_persist_may_write(ns) : -ENOENT;
+	if (!ret && trigger->arg.when != PERF_TRIGGER_WHEN_EVENT)
+		ret = -EINVAL;
+	if (!ret) {
+		trigger->arg.flags = PERF_TRIGGER_ALL_CPUS;
+		perf_persist_changed(ns);
+		/* CPUs that the caller may not have seen yet */
+		perf_persist_cover_cpus(cpu_online_mask);
+	}
+	mutex_unlock(&perf_persist_lock);
+	return ret;
+}
+
 static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
 {
 	struct perf_trigger *new = NULL;
@@ -595,6 +626,8 @@ static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __
 		ret = check_arg(&arg);
 	if (ret)
 		return ret;
+	if (arg.flags)
+		return set_all_cpus(ns, arg.number);
 	number = arg.number;
 	/* Find out whether the answer can be given before there is one. */
 	if (put_user(number, &uarg->number))
@@ -728,7 +761,8 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  * Return: 0, or
  *  -EFAULT	@arg is no address that can be read and written
  *  -EINVAL	a field is out of range, or does not go with another; the event
- *		does not sample, or has a buffer
+ *		does not sample, or has a buffer; the trigger is for all CPUs and
+ *		has all of its events
  *  -E2BIG	the structure is larger than a page, or has fields that are not known
  *		here and not 0; its size now holds what the kernel knows
  *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
@@ -752,6 +786,161 @@ long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned l
 	if (perf_same_ioctl(cmd, PERF_EVENT_IOC_ADD_TRIGGER))
 		return add_trigger(ns, (void __user *)arg);
 	return get_trigger(ns, (void __user *)arg);
+}
+
+/*
+ * CPUs that come online later
+ */
+
+static bool is_on(struct perf_trigger *trigger, int cpu)
+{
+	struct perf_trigger_event *te;
+
+	assert_registry();
+	list_for_each_entry(te, &trigger->events, entry) {
+		if (READ_ONCE(te->event->cpu) == cpu)
+			return true;
+	}
+	return false;
+}
+
+/* The next trigger after @number for all CPUs that has nothing on @cpu, or NULL. */
+static struct perf_trigger *next_without(struct perf_persist_ns *ns, u32 number, int cpu)
+{
+	struct perf_trigger *trigger;
+
+	assert_registry();
+	list_for_each_entry(trigger, &ns->triggers, entry) {
+		if (trigger->arg.number > number && trigger->arg.flags && !is_on(trigger, cpu))
+			return trigger;
+	}
+	return NULL;
+}
+
+/* The events of such a trigger on the CPU of the first one, with an opener of ours. */
+static int open_models(struct perf_trigger *trigger, struct list_head *models)
+{
+	struct perf_trigger_event *te, *model;
+	int cpu;
+
+	assert_registry();
+	te = list_first_entry(&trigger->events, struct perf_trigger_event, entry);
+	cpu = READ_ONCE(te->event->cpu);
+	list_for_each_entry(te, &trigger->events, entry) {
+		if (READ_ONCE(te->event->cpu) != cpu || !perf_persist_is_per_cpu(te->event))
+			continue;
+		model = kzalloc(sizeof(*model), GFP_KERNEL);
+		if (!model)
+			return -ENOMEM;
+		refcount_inc(&te->event->member->openers); /* at least one: the trigger's */
+		model->event = te->event;
+		list_add_tail(&model->entry, models);
+	}
+	return 0;
+}
+
+static void drop_event(struct perf_trigger_event *te)
+{
+	list_del(&te->entry);
+	perf_persist_put_opener(te->event);
+	kfree(te);
+}
+
+/* Replace each of @events by its like on @cpu, as far as that can be had. */
+static int clone_events(struct list_head *events, int cpu)
+{
+	struct perf_trigger_event *te, *next;
+	int ret = 0;
+
+	list_for_each_entry_safe(te, next, events, entry) {
+		struct perf_event *event;
+		bool enable;
+
+		event = perf_persist_clone(te->event->member, cpu, &enable);
+		if (IS_ERR(event)) {
+			ret = ret ?: PTR_ERR(event);
+			drop_event(te);
+			continue;
+		}
+		perf_persist_put_opener(te->event);
+		te->event = event;
+		if (enable)
+			perf_event_enable(event);
+	}
+	return ret;
+}
+
+/* -ESTALE if the trigger is gone, or it has such events meanwhile. */
+static int add_events(struct perf_persist_ns *ns, u32 number, int cpu, struct list_head *events)
+{
+	struct perf_trigger_event *te, *next;
+	struct perf_trigger *trigger;
+	int ret;
+
+	assert_registry();
+	trigger = find_trigger(ns, number);
+	if (!trigger || is_on(trigger, cpu))
+		return -ESTALE;
+	if (list_empty(events))
+		return 0;
+	ret = perf_persist_reserve_members(list_count_nodes(events));
+	if (ret)
+		return ret;
+
+	list_for_each_entry_safe(te, next, events, entry) {
+		list_del(&te->entry);
+		/* Nobody has it open who would look at that. */
+		WRITE_ONCE(te->event->member->state, PERF_MEMBER_TRIGGER);
+		link_event(trigger, te);
+	}
+	perf_persist_changed(ns);
+	return 0;
+}
+
+/**
+ * perf_trigger_cover - have the same events on one more CPU
+ * @ns:		the namespace, whose triggers for all CPUs are meant
+ * @cpu:	the CPU
+ *
+ * Called without a lock, by a worker with the creds of @ns. Events that are there
+ * already are left alone. The caller sees to it that the new ones are in their
+ * context, should @cpu have been offline meanwhile.
+ */
+void perf_trigger_cover(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_trigger_event *te, *next;
+	struct perf_trigger *trigger;
+	LIST_HEAD(events);
+	u32 number = 0;
+	int ret, err;
+
+	for (;;) {
+		mutex_lock(&perf_persist_lock);
+		trigger = next_without(ns, number, cpu);
+		if (trigger) {
+			number = trigger->arg.number;
+			ret = open_models(trigger, &events);
+		}
+		mutex_unlock(&perf_persist_lock);
+		if (!trigger)
+			return;
+
+		ret = clone_events(&events, cpu) ?: ret;
+		/* When the CPU is back, all of it is tried again. */
+		if (cpu_online(cpu)) {
+			mutex_lock(&perf_persist_lock);
+			err = add_events(ns, number, cpu, &events);
+			mutex_unlock(&perf_persist_lock);
+			ret = err ?: ret;
+		} else {
+			ret = -ESTALE;
+		}
+		list_for_each_entry_safe(te, next, &events, entry)
+			drop_event(te);
+		if (ret && ret != -ESTALE)
+			pr_notice_ratelimited("perf: trigger %u of persistent/%s/ does not have all of its events on CPU %d: %pe\n",
+					      number, ns->name, cpu, ERR_PTR(ret));
+	}
 }
 
 /**

@@ -301,6 +301,13 @@ static int ns__add_fd(struct persistent_ns *ns, struct perf_event_trigger *trigg
 	return ioctl(ns->fd, PERF_EVENT_IOC_ADD_TRIGGER, trigger) ? -errno : 0;
 }
 
+/* There are no more, but for those that the kernel makes on other CPUs. */
+static int ns__set_all_cpus(struct persistent_ns *ns, struct perf_event_trigger *trigger)
+{
+	trigger->flags = PERF_TRIGGER_ALL_CPUS;
+	return ns__add_fd(ns, trigger, -1);
+}
+
 /* The first one makes the trigger, and returns its number. */
 static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *trigger,
 			  struct evlist *evlist)
@@ -312,6 +319,7 @@ static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *t
 		for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
 			err = ns__add_fd(ns, trigger, FD(evsel, i));
 	}
+	err = err ?: ns__set_all_cpus(ns, trigger);
 
 	/* All of it, or none */
 	if (err && trigger->number)

@@ -64,10 +64,18 @@ come_online() {
 	done
 }
 
-# -a is for CPUs that come later as well.
+# shellcheck disable=SC2317 # eventually calls it
+trigger_is_on_all() {
+	perf ctl -l --json "$ns" | tr -d ' \n' |
+		grep -q "\"triggers\":\[{[^}]*\"events\":$nr_cpus,\"all_cpus\":true,"
+}
+
+# -a is for CPUs that come later as well, and so are triggers.
 test_new() {
 	create_offline
+	check "trigger" perf ctl -t "$ns" --when "$exec_event" --filter "pid == 1" --do snapshot
 	come_online
+	eventually "trigger on all CPUs" trigger_is_on_all
 	same "CPUs" "$(cat /sys/devices/system/cpu/online)" "$(column CPUS)"
 	mark_on_last
 	check "read" perf record -e "persistent/$ns/" -o "$data" -k

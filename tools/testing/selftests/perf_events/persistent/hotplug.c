@@ -17,14 +17,6 @@ FIXTURE(hotplug)
 	int	ns_fd;
 };
 
-static int set_online(int cpu, bool online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	return write_file(path, online ? "1" : "0");
-}
-
 /* NULL, or why CPU @cpu2 cannot be switched on and off. */
 static const char *hotplug_begin(char *ns, int *cpu, int *cpu2)
 {
@@ -460,6 +452,19 @@ TEST_F(hotplug, ordinary)
 	go_online();
 	say_on(self->cpu2, self->cpu, "back");
 	EXPECT_EQ(0, heard(-1, m.map, "back"));
+}
+
+/* Nobody would tell its siblings when it is gone, so it gets none. */
+TEST_F(hotplug, leader)
+{
+	struct perf_event_attr attr = fault_attr(0);
+	int leader;
+
+	leader = event_open(&attr, -1, self->cpu2, -1, 0);
+	ASSERT_LE(0, leader);
+	go_offline();
+	go_online();
+	EXPECT_EQ(-ENODEV, event_open(&attr, -1, self->cpu2, leader, 0));
 }
 
 /*

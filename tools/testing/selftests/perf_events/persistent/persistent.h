@@ -249,6 +249,14 @@ static inline int write_file(const char *path, const char *text)
 	return len < 0 ? len : 0;
 }
 
+static inline int set_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return write_file(path, online ? "1" : "0");
+}
+
 /* Id that sysfs gives for the namespace of this name, 0: there is none. */
 static inline __u64 ns_lookup(const char *name)
 {

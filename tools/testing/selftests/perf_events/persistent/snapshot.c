@@ -74,6 +74,8 @@ FIXTURE_SETUP(snapshot)
 
 FIXTURE_TEARDOWN_PARENT(snapshot)
 {
+	if (self->cpu2 >= 0)
+		set_online(self->cpu2, true);
 	persist_sweep();
 }
 
@@ -683,23 +685,22 @@ TEST_F(snapshot, hotplug)
 {
 	struct perf_event_attr attr = say_attr();
 	__u64 id, snap;
-	char path[64], name[NS_ROOM + 8];
+	char name[NS_ROOM + 8];
 	struct member m;
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->cpu2);
 	snprintf(name, sizeof(name), "%s-h", self->ns);
 	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu2, PAGES, name, &id));
 	ASSERT_EQ(0, pin(self->cpu2));
 	say("before");
 	ASSERT_EQ(0, pin(self->cpu));
 	ASSERT_EQ(0, take_one(id, &snap));
-	if (write_file(path, "0"))
+	if (set_online(self->cpu2, false))
 		SKIP(return, "cannot take a CPU offline");
 	EXPECT_EQ(1, heard_in(snap, 0, self->cpu2, "before"));
 	ASSERT_EQ(0, take_one(id, &snap));
-	ASSERT_EQ(0, write_file(path, "1"));
+	ASSERT_EQ(0, set_online(self->cpu2, true));
 	ASSERT_EQ(0, pin(self->cpu2));
 	say("again");
 	EXPECT_EQ(1, heard_in(id, 0, self->cpu2, "again"));

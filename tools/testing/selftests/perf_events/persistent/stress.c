@@ -740,6 +740,11 @@ static int arm(struct worker *w)
 		event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t) : t.fd;
 	if (!t.when && t.fd >= 0)
 		close(t.fd);
+	if (!err && !t.when && one_in(w, 2)) {
+		t.fd = -1;
+		t.flags = PERF_TRIGGER_ALL_CPUS;
+		err = event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t);
+	}
 	close(fd);
 	return err;
 }
@@ -1240,13 +1245,10 @@ static bool acts_worked(void)
 
 static void all_online(void)
 {
-	char path[64];
 	int i;
 
-	for (i = 0; i < nr_cpus; i++) {
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpus[i]);
-		write_file(path, "1");
-	}
+	for (i = 0; i < nr_cpus; i++)
+		set_online(cpus[i], true);
 }
 
 int main(int argc, char **argv)

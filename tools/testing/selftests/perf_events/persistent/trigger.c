@@ -13,7 +13,7 @@
 #include <time.h>
 
 static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0, "size");
-static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 160, "first size");
+static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 168, "first size");
 
 #define STORM	100000
 #define DELAYS	10
@@ -39,8 +39,9 @@ static int del_trigger(int ns_fd, unsigned long number)
 	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_DEL_TRIGGER, number));
 }
 
-/* Until trigger @number has acted, or failed, @nr times */
-static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger *t)
+/* Until trigger @number has acted, or failed, @nr times, and has @nr_events events */
+static int wait_for_more(int ns_fd, __u32 number, __u64 nr, __u32 nr_events,
+			 struct perf_event_trigger *t)
 {
 	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
 	struct perf_event_persist p;
@@ -53,11 +54,16 @@ static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger
 			err = get_trigger(ns_fd, number, t);
 		if (err)
 			return err;
-		if (t->acted + t->failed >= nr)
+		if (t->acted + t->failed >= nr && t->nr_events >= nr_events)
 			return 0;
 		if (poll(&pfd, 1, -1) < 1)
 			return -ETIMEDOUT;
 	}
+}
+
+static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger *t)
+{
+	return wait_for_more(ns_fd, number, nr, 1, t);
 }
 
 FIXTURE(trigger)
@@ -89,6 +95,8 @@ FIXTURE_SETUP(trigger)
 
 FIXTURE_TEARDOWN_PARENT(trigger)
 {
+	if (self->cpu2 >= 0)
+		set_online(self->cpu2, true);
 	persist_sweep();
 }
 
@@ -609,6 +617,12 @@ TEST_F(trigger, bad_input)
 	EXPECT_REFUSED(-EINVAL, .after_ns = ~0ULL);
 	EXPECT_REFUSED(-ENOENT, .number = 7);
 	EXPECT_REFUSED(-EINVAL, .number = 7, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .flags = PERF_TRIGGER_ALL_CPUS);
+	EXPECT_REFUSED(-EINVAL, .flags = PERF_TRIGGER_ALL_CPUS, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .flags = PERF_TRIGGER_ALL_CPUS, .number = 7);
+	EXPECT_REFUSED(-ENOENT, .flags = PERF_TRIGGER_ALL_CPUS, .number = 7, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .flags = 2, .number = 7, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .__reserved = 1);
 	EXPECT_REFUSED(-EINVAL, .label = "a\nb");
 	EXPECT_REFUSED(-EBADF, .fd = 9999);
 	EXPECT_REFUSED(-EBADF, .fd = self->fd);
@@ -670,6 +684,16 @@ TEST_F(trigger, bad_input)
 	EXPECT_EQ(-EACCES, del_trigger(ro, 1));
 }
 
+/* It has all of its events, and is for CPUs that come later as well. */
+static int set_all_cpus(int ns_fd, __u32 number)
+{
+	struct perf_event_trigger t = {
+		.number = number, .fd = -1, .flags = PERF_TRIGGER_ALL_CPUS,
+	};
+
+	return add_trigger(ns_fd, &t);
+}
+
 /* An oops or a panic needs no event. */
 TEST_F(trigger, fatal)
 {
@@ -685,6 +709,7 @@ TEST_F(trigger, fatal)
 	EXPECT_EQ(2, t.number);
 	t.fd = getppid_event(&self->attr, self->cpu);
 	EXPECT_EQ(-EINVAL, add_trigger(self->fd, &t));
+	EXPECT_EQ(-EINVAL, set_all_cpus(self->fd, 2));
 	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
 	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
 	EXPECT_EQ(0, t.nr_events);
@@ -695,19 +720,104 @@ TEST_F(trigger, fatal)
 TEST_F(trigger, hotplug)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
-	char path[64];
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->cpu2);
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu2, &t));
-	if (write_file(path, "0"))
+	if (set_online(self->cpu2, false))
 		SKIP(return, "cannot take a CPU offline");
-	ASSERT_EQ(0, write_file(path, "1"));
+	ASSERT_EQ(0, set_online(self->cpu2, true));
 	ASSERT_EQ(0, pin(self->cpu2));
 	call_getppid(1);
 	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
 	EXPECT_EQ(1, t.fired);
+}
+
+/* On a CPU that comes later a trigger has what it has on the first, if it is to. */
+TEST_F(trigger, all_cpus)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_attr faults = fault_attr(1000000);
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	if (set_online(self->cpu2, false))
+		SKIP(return, "cannot take a CPU offline");
+
+	/* One that is not, and is looked at first; one that is, with two events. */
+	faults.disabled = 1;
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	t = (struct perf_event_trigger){ .action = PERF_TRIGGER_DO_SNAPSHOT };
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	t.fd = event_open(&faults, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	close(t.fd);
+	ASSERT_EQ(0, set_all_cpus(self->fd, 2));
+	EXPECT_EQ(-EINVAL, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, get_trigger(self->fd, 2, &t));
+	EXPECT_EQ(PERF_TRIGGER_ALL_CPUS, t.flags);
+	EXPECT_EQ(2, t.nr_events);
+
+	ASSERT_EQ(0, set_online(self->cpu2, true));
+	ASSERT_EQ(0, wait_for_more(self->fd, 2, 0, 4, &t));
+	EXPECT_EQ(4, t.nr_events);
+	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	EXPECT_EQ(0, t.flags);
+	EXPECT_EQ(1, t.nr_events);
+
+	/* It has the filter, and a period of 1. */
+	ASSERT_EQ(0, pin(self->cpu2));
+	say("before");
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
+	EXPECT_EQ(1, t.fired);
+	EXPECT_EQ(1, t.acted);
+	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+	EXPECT_EQ(0, t.fired);
+
+	/* Once it is there, it is like the others. */
+	ASSERT_EQ(0, pin(self->cpu));
+	ASSERT_EQ(0, set_online(self->cpu2, false));
+	ASSERT_EQ(0, set_online(self->cpu2, true));
+	ASSERT_EQ(0, pin(self->cpu2));
+	call_getppid(1);
+	ASSERT_EQ(0, get_trigger(self->fd, 2, &t));
+	EXPECT_EQ(2, t.fired);
+	EXPECT_EQ(4, t.nr_events);
+}
+
+/* What its creator attached the kernel cannot make again. */
+TEST_F(trigger, all_cpus_but)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_attr clock = fault_attr(1000000000);
+	struct perf_event_attr faults = fault_attr(1000000);
+	int prog;
+
+	prog = bpf_prog_open(1);
+	if (prog < 0)
+		SKIP(return, "no BPF programs: %s", strerror(-prog));
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	if (set_online(self->cpu2, false))
+		SKIP(return, "cannot take a CPU offline");
+
+	clock.config = PERF_COUNT_SW_CPU_CLOCK;
+	clock.disabled = 1;
+	faults.disabled = 1;
+	t.fd = event_open(&clock, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	ASSERT_EQ(0, event_ioctl(t.fd, PERF_EVENT_IOC_SET_BPF, prog));
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	t.fd = event_open(&faults, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, set_all_cpus(self->fd, 1));
+
+	ASSERT_EQ(0, set_online(self->cpu2, true));
+	ASSERT_EQ(0, wait_for_more(self->fd, 1, 0, 3, &t));
+	EXPECT_EQ(3, t.nr_events);
 }
 
 /* Made, fired and deleted at once, and the namespace with them */

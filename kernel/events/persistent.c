@@ -1140,14 +1140,8 @@ static struct cpumask perf_persist_new_cpus;	/* that the worker is to look at */
 static void perf_persist_worker(struct work_struct *work);
 static DECLARE_WORK(perf_persist_work, perf_persist_worker);
 
-/**
- * perf_persist_cover_cpus - soon, have the same events on more CPUs
- * @cpus:	which to look at
- *
- * In all namespaces, and for all triggers, that are for all CPUs. Can be called
- * with any lock that may be held when work is queued.
- */
-void perf_persist_cover_cpus(const struct cpumask *cpus)
+/* Soon, have the same events on @cpus in all namespaces that are for all CPUs. */
+static void cover_cpus(const struct cpumask *cpus)
 {
 	unsigned int cpu;
 
@@ -1230,7 +1224,7 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 	ns->memlock = rlimit(RLIMIT_MEMLOCK);
 	/* CPUs that the creator may not have seen yet */
 	if (ns->all_cpus && ns->onlined != perf_persist_onlined)
-		perf_persist_cover_cpus(cpu_online_mask);
+		cover_cpus(cpu_online_mask);
 	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	ns->published = true;
 	perf_persist_changed(ns);
@@ -2286,32 +2280,6 @@ static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64
 	return member;
 }
 
-/* The same for those that fire a trigger */
-static struct perf_member *open_next_trigger_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
-{
-	struct perf_member *member;
-
-	mutex_lock(&perf_persist_lock);
-	member = ns->unlinked ? NULL : perf_trigger_next_on(ns, cpu, event_id);
-	if (member)
-		refcount_inc(&member->openers); /* at least one: the trigger's */
-	mutex_unlock(&perf_persist_lock);
-
-	return member;
-}
-
-static void reinstall_triggers(struct perf_persist_ns *ns, int cpu)
-{
-	struct perf_member *member;
-	u64 event_id;
-
-	for (event_id = 0; (member = open_next_trigger_on(ns, cpu, event_id)); ) {
-		event_id = member->event->id;
-		perf_persist_reinstall(member->event);
-		put_opener_deferred(member);
-	}
-}
-
 static void cpu_changed(int cpu)
 {
 	struct perf_persist_ns *ns;
@@ -2342,11 +2310,15 @@ static int perf_persistent_cpu_online(unsigned int cpu)
 			perf_persist_reinstall(member->event);
 			put_opener_deferred(member);
 		}
-		reinstall_triggers(ns, cpu);
+		for (event_id = 0; (member = perf_trigger_open_next(ns, cpu, event_id)); ) {
+			event_id = member->event->id;
+			perf_persist_reinstall(member->event);
+			put_opener_deferred(member);
+		}
 	}
 	cpu_changed(cpu);
 
-	perf_persist_cover_cpus(cpumask_of(cpu));
+	cover_cpus(cpumask_of(cpu));
 	return 0;
 }
 
@@ -2443,7 +2415,8 @@ bool perf_persist_is_per_cpu(struct perf_event *event)
  * perf_persist_clone - make the same event on another CPU
  * @model:	the event there is, with an opener of the caller's
  * @cpu:	the other CPU
- * @enable:	out: whether @model is enabled, or wants to be; the new one is not
+ * @enable:	out: whether @model is enabled, or wants to be; the new one is not;
+ *		NULL: does not matter
  *
  * Called without a lock, with the creds of the namespace. The caller is the
  * opener of the new event, see perf_persist_put_opener().
@@ -2473,7 +2446,8 @@ struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *
 
 	ctx = perf_event_ctx_lock(model->event);
 	attr = model->attr;
-	*enable = is_enabled(model);
+	if (enable)
+		*enable = is_enabled(model);
 	if (model->filter) {
 		filter = kstrdup(model->filter, GFP_KERNEL);
 		if (!filter) {
@@ -2750,7 +2724,7 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 			if (cover[i].own_buffer == pass)
 				continue;
 			err = make_cover(cover, nr, i, ns, cpu);
-			if (err == -ENODEV && !cpu_online(cpu))
+			if (err == -ENODEV && !perf_cpu_is_online(cpu))
 				cpu_gone = true;
 			if (err && !ret)
 				ret = err;
@@ -2805,8 +2779,6 @@ static void perf_persist_worker(struct work_struct *work)
 			cover_cpu(ns, cpu);
 			perf_trigger_cover(ns, cpu);
 			revert_creds(old);
-			/* The CPU may have gone and come back before. */
-			reinstall_triggers(ns, cpu);
 		}
 	}
 }

@@ -17,7 +17,6 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-struct cpumask;
 struct cred;
 struct file;
 struct perf_buffer;
@@ -214,7 +213,6 @@ bool perf_persist_valid_label(const char *label);
 struct perf_event *perf_persist_take_event(int fd);
 bool perf_persist_is_per_cpu(struct perf_event *event);
 struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable);
-void perf_persist_cover_cpus(const struct cpumask *cpus);
 void perf_persist_free_event(struct perf_event *event);
 
 /* persistent_snapshot.c */
@@ -249,7 +247,7 @@ void perf_trigger_follow(struct perf_persist_ns *ns);
 void perf_trigger_unlink(struct perf_persist_ns *ns, struct list_head *triggers);
 void perf_trigger_free(struct list_head *triggers);
 void perf_trigger_cover(struct perf_persist_ns *ns, int cpu);
-struct perf_member *perf_trigger_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id);
+struct perf_member *perf_trigger_open_next(struct perf_persist_ns *ns, int cpu, u64 event_id);
 
 /* Whatever size of its argument the caller knows of */
 static inline bool perf_same_ioctl(unsigned int cmd, unsigned int other)

@@ -16,6 +16,7 @@
  * fires meanwhile is only counted: the work is bounded, however often it fires.
  */
 #include <linux/cpumask.h>
+#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
@@ -83,7 +84,7 @@ struct perf_trigger {
 };
 
 /**
- * struct perf_trigger_event - an event that fires a trigger
+ * struct perf_trigger_event - an event that fires a trigger, or its model
  * @entry:	in perf_trigger::events
  * @event:	the event, with an opener
  * @handler:	its overflow handler, for when it is ordinary again
@@ -591,10 +592,187 @@ static long get_arg(struct perf_event_trigger *arg, struct perf_event_trigger __
 	return perf_persist_get_struct(arg, sizeof(*arg), PERF_EVENT_TRIGGER_SIZE_VER0, uarg);
 }
 
-/* It has all of its events. */
+/*
+ * On all CPUs
+ */
+
+static bool is_on(struct perf_trigger *trigger, int cpu)
+{
+	struct perf_trigger_event *te;
+
+	assert_registry();
+	list_for_each_entry(te, &trigger->events, entry) {
+		if (READ_ONCE(te->event->cpu) == cpu)
+			return true;
+	}
+	return false;
+}
+
+/* The events of @trigger on the CPU of the first one, with an opener of ours. */
+static int open_models(struct perf_trigger *trigger, struct list_head *models)
+{
+	struct perf_trigger_event *te, *model;
+	int cpu;
+
+	assert_registry();
+	te = list_first_entry(&trigger->events, struct perf_trigger_event, entry);
+	cpu = READ_ONCE(te->event->cpu);
+	list_for_each_entry(te, &trigger->events, entry) {
+		if (READ_ONCE(te->event->cpu) != cpu || !perf_persist_is_per_cpu(te->event))
+			continue;
+		model = kzalloc(sizeof(*model), GFP_KERNEL);
+		if (!model)
+			return -ENOMEM;
+		refcount_inc(&te->event->member->openers); /* at least one: the trigger's */
+		model->event = te->event;
+		list_add_tail(&model->entry, models);
+	}
+	return 0;
+}
+
+static void drop_events(struct list_head *events)
+{
+	struct perf_trigger_event *te, *next;
+
+	list_for_each_entry_safe(te, next, events, entry) {
+		list_del(&te->entry);
+		perf_persist_put_opener(te->event);
+		kfree(te);
+	}
+}
+
+/*
+ * Replace each of @events by its like on @cpu, as far as that can be had. -ESTALE
+ * if the CPU has gone: when it is back, all of it is tried again.
+ */
+static int clone_events(struct list_head *events, int cpu)
+{
+	struct perf_trigger_event *te, *next;
+	LIST_HEAD(left);
+	int ret = 0;
+
+	list_for_each_entry_safe(te, next, events, entry) {
+		struct perf_event *event = perf_persist_clone(te->event->member, cpu, NULL);
+		int err = PTR_ERR_OR_ZERO(event);
+
+		if (err == -ENODEV && !perf_cpu_is_online(cpu)) {
+			ret = -ESTALE;
+			break;
+		}
+		if (err) {
+			list_move(&te->entry, &left);
+			/* On this CPU there is no such PMU. */
+			if (err != -ENOENT)
+				ret = err;
+			continue;
+		}
+		perf_persist_put_opener(te->event);
+		te->event = event;
+		/* It has no handler yet, and nobody else could enable it later. */
+		perf_event_enable(event);
+	}
+	drop_events(&left);
+	return ret;
+}
+
+/* -ESTALE if the trigger is gone, or has such events meanwhile. */
+static int add_events(struct perf_persist_ns *ns, u32 number, int cpu, struct list_head *events)
+{
+	struct perf_trigger_event *te, *next;
+	struct perf_trigger *trigger;
+	int ret;
+
+	assert_registry();
+	trigger = find_trigger(ns, number);
+	if (!trigger || is_on(trigger, cpu))
+		return -ESTALE;
+	ret = perf_persist_reserve_members(list_count_nodes(events));
+	if (ret)
+		return ret;
+
+	list_for_each_entry_safe(te, next, events, entry) {
+		list_del(&te->entry);
+		/* Nobody has it open who would look at that. */
+		WRITE_ONCE(te->event->member->state, PERF_MEMBER_TRIGGER);
+		link_event(trigger, te);
+	}
+	perf_persist_changed(ns);
+	return 0;
+}
+
+/* Have the same events on @cpu, unless there are some. With the creds of @ns. */
+static void cover_trigger(struct perf_persist_ns *ns, u32 number, int cpu)
+{
+	struct perf_trigger *trigger;
+	struct perf_member *member;
+	LIST_HEAD(events);
+	int err = 0, ret = 0;
+	u64 event_id;
+
+	mutex_lock(&perf_persist_lock);
+	trigger = find_trigger(ns, number);
+	if (trigger && !is_on(trigger, cpu))
+		ret = open_models(trigger, &events);
+	mutex_unlock(&perf_persist_lock);
+
+	if (!ret)
+		ret = clone_events(&events, cpu);
+	if (ret != -ESTALE && ret != -ENOMEM && !list_empty(&events)) {
+		mutex_lock(&perf_persist_lock);
+		err = add_events(ns, number, cpu, &events);
+		mutex_unlock(&perf_persist_lock);
+		/* The CPU may have gone and come back before. */
+		for (event_id = 0; (member = perf_trigger_open_next(ns, cpu, event_id)); ) {
+			event_id = member->event->id;
+			perf_persist_reinstall(member->event);
+			perf_persist_put_opener(member->event);
+		}
+	}
+	drop_events(&events);
+	ret = err ?: ret;
+	if (ret && ret != -ESTALE)
+		pr_notice_ratelimited("perf: trigger %u of persistent/%s/ does not have all of its events on CPU %d: %pe\n",
+				      number, ns->name, cpu, ERR_PTR(ret));
+}
+
+/* The next one after @number that is for all CPUs, or 0 */
+static u32 next_for_all_cpus(struct perf_persist_ns *ns, u32 number)
+{
+	struct perf_trigger *trigger;
+	u32 next = 0;
+
+	mutex_lock(&perf_persist_lock);
+	list_for_each_entry(trigger, &ns->triggers, entry) {
+		if (trigger->arg.number > number && trigger->arg.flags) {
+			next = trigger->arg.number;
+			break;
+		}
+	}
+	mutex_unlock(&perf_persist_lock);
+	return next;
+}
+
+/**
+ * perf_trigger_cover - a CPU came online: have the same events there
+ * @ns:		the namespace, whose triggers for all CPUs are meant
+ * @cpu:	the CPU
+ *
+ * Called without a lock, by a worker with the creds of @ns.
+ */
+void perf_trigger_cover(struct perf_persist_ns *ns, int cpu)
+{
+	u32 number;
+
+	for (number = 0; (number = next_for_all_cpus(ns, number)); )
+		cover_trigger(ns, number, cpu);
+}
+
+/* It has all of its events; on CPUs that have none the kernel makes the same. */
 static long set_all_cpus(struct perf_persist_ns *ns, u32 number)
 {
 	struct perf_trigger *trigger;
+	const struct cred *old;
+	unsigned int cpu;
 	long ret;
 
 	mutex_lock(&perf_persist_lock);
@@ -605,11 +783,17 @@ static long set_all_cpus(struct perf_persist_ns *ns, u32 number)
 	if (!ret) {
 		trigger->arg.flags = PERF_TRIGGER_ALL_CPUS;
 		perf_persist_changed(ns);
-		/* CPUs that the caller may not have seen yet */
-		perf_persist_cover_cpus(cpu_online_mask);
 	}
 	mutex_unlock(&perf_persist_lock);
-	return ret;
+	if (ret)
+		return ret;
+
+	/* Those that the caller may not have seen yet; what comes now the worker sees. */
+	old = override_creds(ns->cred);
+	for_each_online_cpu(cpu)
+		cover_trigger(ns, number, cpu);
+	revert_creds(old);
+	return 0;
 }
 
 static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
@@ -788,176 +972,23 @@ long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned l
 	return get_trigger(ns, (void __user *)arg);
 }
 
-/*
- * CPUs that come online later
- */
-
-static bool is_on(struct perf_trigger *trigger, int cpu)
-{
-	struct perf_trigger_event *te;
-
-	assert_registry();
-	list_for_each_entry(te, &trigger->events, entry) {
-		if (READ_ONCE(te->event->cpu) == cpu)
-			return true;
-	}
-	return false;
-}
-
-/* The next trigger after @number for all CPUs that has nothing on @cpu, or NULL. */
-static struct perf_trigger *next_without(struct perf_persist_ns *ns, u32 number, int cpu)
-{
-	struct perf_trigger *trigger;
-
-	assert_registry();
-	list_for_each_entry(trigger, &ns->triggers, entry) {
-		if (trigger->arg.number > number && trigger->arg.flags && !is_on(trigger, cpu))
-			return trigger;
-	}
-	return NULL;
-}
-
-/* The events of such a trigger on the CPU of the first one, with an opener of ours. */
-static int open_models(struct perf_trigger *trigger, struct list_head *models)
-{
-	struct perf_trigger_event *te, *model;
-	int cpu;
-
-	assert_registry();
-	te = list_first_entry(&trigger->events, struct perf_trigger_event, entry);
-	cpu = READ_ONCE(te->event->cpu);
-	list_for_each_entry(te, &trigger->events, entry) {
-		if (READ_ONCE(te->event->cpu) != cpu || !perf_persist_is_per_cpu(te->event))
-			continue;
-		model = kzalloc(sizeof(*model), GFP_KERNEL);
-		if (!model)
-			return -ENOMEM;
-		refcount_inc(&te->event->member->openers); /* at least one: the trigger's */
-		model->event = te->event;
-		list_add_tail(&model->entry, models);
-	}
-	return 0;
-}
-
-static void drop_event(struct perf_trigger_event *te)
-{
-	list_del(&te->entry);
-	perf_persist_put_opener(te->event);
-	kfree(te);
-}
-
-/* Replace each of @events by its like on @cpu, as far as that can be had. */
-static int clone_events(struct list_head *events, int cpu)
-{
-	struct perf_trigger_event *te, *next;
-	int ret = 0;
-
-	list_for_each_entry_safe(te, next, events, entry) {
-		struct perf_event *event;
-		bool enable;
-
-		event = perf_persist_clone(te->event->member, cpu, &enable);
-		if (IS_ERR(event)) {
-			ret = ret ?: PTR_ERR(event);
-			drop_event(te);
-			continue;
-		}
-		perf_persist_put_opener(te->event);
-		te->event = event;
-		if (enable)
-			perf_event_enable(event);
-	}
-	return ret;
-}
-
-/* -ESTALE if the trigger is gone, or it has such events meanwhile. */
-static int add_events(struct perf_persist_ns *ns, u32 number, int cpu, struct list_head *events)
-{
-	struct perf_trigger_event *te, *next;
-	struct perf_trigger *trigger;
-	int ret;
-
-	assert_registry();
-	trigger = find_trigger(ns, number);
-	if (!trigger || is_on(trigger, cpu))
-		return -ESTALE;
-	if (list_empty(events))
-		return 0;
-	ret = perf_persist_reserve_members(list_count_nodes(events));
-	if (ret)
-		return ret;
-
-	list_for_each_entry_safe(te, next, events, entry) {
-		list_del(&te->entry);
-		/* Nobody has it open who would look at that. */
-		WRITE_ONCE(te->event->member->state, PERF_MEMBER_TRIGGER);
-		link_event(trigger, te);
-	}
-	perf_persist_changed(ns);
-	return 0;
-}
-
 /**
- * perf_trigger_cover - have the same events on one more CPU
- * @ns:		the namespace, whose triggers for all CPUs are meant
- * @cpu:	the CPU
- *
- * Called without a lock, by a worker with the creds of @ns. Events that are there
- * already are left alone. The caller sees to it that the new ones are in their
- * context, should @cpu have been offline meanwhile.
- */
-void perf_trigger_cover(struct perf_persist_ns *ns, int cpu)
-{
-	struct perf_trigger_event *te, *next;
-	struct perf_trigger *trigger;
-	LIST_HEAD(events);
-	u32 number = 0;
-	int ret, err;
-
-	for (;;) {
-		mutex_lock(&perf_persist_lock);
-		trigger = next_without(ns, number, cpu);
-		if (trigger) {
-			number = trigger->arg.number;
-			ret = open_models(trigger, &events);
-		}
-		mutex_unlock(&perf_persist_lock);
-		if (!trigger)
-			return;
-
-		ret = clone_events(&events, cpu) ?: ret;
-		/* When the CPU is back, all of it is tried again. */
-		if (cpu_online(cpu)) {
-			mutex_lock(&perf_persist_lock);
-			err = add_events(ns, number, cpu, &events);
-			mutex_unlock(&perf_persist_lock);
-			ret = err ?: ret;
-		} else {
-			ret = -ESTALE;
-		}
-		list_for_each_entry_safe(te, next, &events, entry)
-			drop_event(te);
-		if (ret && ret != -ESTALE)
-			pr_notice_ratelimited("perf: trigger %u of persistent/%s/ does not have all of its events on CPU %d: %pe\n",
-					      number, ns->name, cpu, ERR_PTR(ret));
-	}
-}
-
-/**
- * perf_trigger_next_on - the next event of a trigger that is on a CPU
- * @ns:		the namespace, with the lock held
+ * perf_trigger_open_next - the next event of a trigger that is on a CPU
+ * @ns:		the namespace
  * @cpu:	the CPU
  * @event_id:	id of the last one, 0 to start with
  *
+ * Called without a lock. The caller is one of its openers then.
+ *
  * Return: its member structure, or NULL.
  */
-struct perf_member *perf_trigger_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
+struct perf_member *perf_trigger_open_next(struct perf_persist_ns *ns, int cpu, u64 event_id)
 {
 	struct perf_trigger_event *te;
 	struct perf_trigger *trigger;
 	struct perf_event *next = NULL;
 
-	assert_registry();
+	mutex_lock(&perf_persist_lock);
 	list_for_each_entry(trigger, &ns->triggers, entry) {
 		list_for_each_entry(te, &trigger->events, entry) {
 			if (te->event->cpu == cpu && te->event->id > event_id &&
@@ -965,5 +996,8 @@ struct perf_member *perf_trigger_next_on(struct perf_persist_ns *ns, int cpu, u6
 				next = te->event;
 		}
 	}
+	if (next)
+		refcount_inc(&next->member->openers); /* at least one: the trigger's */
+	mutex_unlock(&perf_persist_lock);
 	return next ? next->member : NULL;
 }

@@ -2230,9 +2230,10 @@ static void put_opener_deferred(struct perf_member *member)
 		queue_work(system_unbound_wq, &perf_persist_work);
 }
 
-/* The published namespace with the lowest id above @id. The caller puts it. */
-static struct perf_persist_ns *get_next_ns(u64 id)
+/* The published namespace after @prev, which is put; the first one after NULL. */
+static struct perf_persist_ns *next_published_ns(struct perf_persist_ns *prev)
 {
+	u64 id = prev ? prev->id : 0;
 	struct perf_persist_ns *next = NULL;
 	struct rb_node *node;
 
@@ -2257,12 +2258,10 @@ static struct perf_persist_ns *get_next_ns(u64 id)
 		get_persist_ns(next);
 	mutex_unlock(&perf_persist_lock);
 
+	if (prev)
+		perf_persist_put(prev);
 	return next;
 }
-
-#define for_each_published_ns(_ns, _id)					\
-	for ((_id) = 0; ((_ns) = get_next_ns(_id));			\
-	     (_id) = (_ns)->id, perf_persist_put(_ns))
 
 /* The member on @cpu with the lowest id above @event_id, with an opener more. */
 static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
@@ -2283,9 +2282,8 @@ static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64
 static void cpu_changed(int cpu)
 {
 	struct perf_persist_ns *ns;
-	u64 id;
 
-	for_each_published_ns(ns, id) {
+	for (ns = NULL; (ns = next_published_ns(ns)); ) {
 		mutex_lock(&perf_persist_lock);
 		if (find_member_on(ns, cpu))
 			perf_persist_changed(ns);
@@ -2297,14 +2295,14 @@ static int perf_persistent_cpu_online(unsigned int cpu)
 {
 	struct perf_member *member;
 	struct perf_persist_ns *ns;
-	u64 id, event_id;
+	u64 event_id;
 
 	mutex_lock(&perf_persist_lock);
 	perf_persist_onlined++;
 	mutex_unlock(&perf_persist_lock);
 
 	/* What is published from now on finds that its CPU is online. */
-	for_each_published_ns(ns, id) {
+	for (ns = NULL; (ns = next_published_ns(ns)); ) {
 		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
 			event_id = member->event->id;
 			perf_persist_reinstall(member->event);
@@ -2765,7 +2763,6 @@ static void perf_persist_worker(struct work_struct *work)
 	struct perf_member *member, *next;
 	struct perf_persist_ns *ns;
 	unsigned int cpu;
-	u64 id;
 
 	llist_for_each_entry_safe(member, next, deferred, deferred)
 		perf_persist_put_opener(member->event);
@@ -2773,7 +2770,7 @@ static void perf_persist_worker(struct work_struct *work)
 	for_each_possible_cpu(cpu) {
 		if (!cpumask_test_and_clear_cpu(cpu, &perf_persist_new_cpus))
 			continue;
-		for_each_published_ns(ns, id) {
+		for (ns = NULL; (ns = next_published_ns(ns)); ) {
 			const struct cred *old = override_creds(ns->cred);
 
 			cover_cpu(ns, cpu);

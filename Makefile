@@ -16,7 +16,8 @@ export KERNEL CONFIGS
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
 	test-hazards test-ends test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
-	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot clean
+	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
+	test-apply test-vanilla deb test-deb clean
 
 help:
 	@echo 'Targets; each does only what is missing:'
@@ -171,6 +172,10 @@ apply: source ## LINUX=/path/to/linux: put the series on your own git tree
 test-apply: source ## apply to vanilla and to Debian's source, build and test that
 	@scripts/deps.sh orig kernel vm tests
 	@scripts/test-apply.sh
+
+test-vanilla: source ## compile kernel/events of vanilla Linux with the series
+	@scripts/deps.sh orig kernel
+	@scripts/test-apply.sh -c
 
 deb: source ## CONFIG=/path: the kernel and perf as Debian packages, build/deb
 	@scripts/deb.sh $(if $(filter command environment,$(word 1,$(origin CONFIG))),$(CONFIG))

@@ -4,25 +4,32 @@
 # Show that the series fits, as make apply puts it there: on vanilla Linux, of which
 # Debian has the tarball in its source package, and on Debian's own source.
 #
-# usage: test-apply.sh [-n]
+# usage: test-apply.sh [-n | -c]
 #
 #   -n  apply only, build and test nothing
+#   -c  only compile kernel/events of vanilla; exit status 4 when there is no vanilla
 #
 # On Debian's source it has to give the tree of build/linux, which make test
 # builds and tests. Of vanilla the kernel and perf are built here, and
 # make test's tests are run on that kernel, in a guest of four CPUs.
+#
+# Mirrors do not keep the tarballs for long. Without one, vanilla is Debian's source
+# less Debian's own patches, as the newest release that the mirror has lists them.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
 out=$top/build/test-apply
-build=1
-[ "${1-}" != -n ] || build=0
+build=1 compile=0
+case ${1-} in
+-n) build=0 ;;
+-c) compile=1 ;;
+esac
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 mkdir -p "$out"
 
-# fetch: the upstream tarball of the base, without touching apt's own lists
-fetch()
+# apt_sources: lists of the source packages, without touching apt's own
+apt_sources()
 {
 	local apt=$out/apt
 
@@ -33,6 +40,9 @@ fetch()
 		'Created-By: Packages' | sort -u |
 		sed 's|^|deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] |' \
 			>"$apt/sources.list"
+	# The release after the one that runs has the same kernel, and keeps it longer.
+	sed -n 's| bookworm | trixie |p' "$apt/sources.list" >"$apt/more"
+	cat "$apt/more" >>"$apt/sources.list"
 	cat >"$apt/apt.conf" <<-END
 		Dir::Etc::SourceList "$apt/sources.list";
 		Dir::Etc::SourceParts "-";
@@ -41,9 +51,46 @@ fetch()
 		Dir::Cache::pkgcache "";
 		APT::Sandbox::User "";
 	END
-	(cd "$out" && export APT_CONFIG=$apt/apt.conf && apt-get -qq update &&
-		apt-get -qq source --download-only --tar-only "$package=$version") || :
-	rm -rf "$apt"
+	export APT_CONFIG=$apt/apt.conf
+	apt-get -qq update || :
+}
+
+# fetch: the upstream tarball of the base, or else the newest patches of Debian's
+fetch()
+{
+	local version
+
+	(
+		cd "$out" && apt_sources
+		! apt-get -qq source --download-only --tar-only "$package=$1" 2>/dev/null || exit 0
+		for version in $(apt-cache showsrc linux | sed -n "s/^Version: ${1%.*}/&/p" |
+				cut -d' ' -f2 | grep "^${1%.*}\." | sort -uVr); do
+			! apt-get -qq source --download-only --diff-only "linux=$version" \
+				2>/dev/null || break
+		done
+	) || :
+	rm -rf "$out/apt"
+}
+
+# unpatch TREE TARBALL: take Debian's patches out of its source. Those that are not
+# in there, or are of another version, do not matter unless they are about perf.
+unpatch()
+{
+	local patches=$out/debian-patches patch
+
+	rm -rf "$patches"
+	mkdir -p "$patches"
+	tar -xf "$2" -C "$patches" --strip-components=2 debian/patches
+	sed -n 's/^\([^#[:space:]]*\.patch\).*/\1/p' "$patches/series" | tac |
+		while read -r patch; do
+			if patch -R -p1 -s -f -F3 --dry-run -d "$1" -i "$patches/$patch" >/dev/null; then
+				patch -R -p1 -s -f -F3 --no-backup-if-mismatch -d "$1" -i "$patches/$patch"
+			fi
+		done
+	git -C "$1" add -A
+	if git -C "$1" grep -q perf_paranoid_any -- include kernel; then
+		die "Debian's change of perf_event_paranoid did not come off"
+	fi
 }
 
 # applied TREE: how the tree differs from what it was, in numbers
@@ -54,14 +101,16 @@ applied()
 
 # --- Debian's. The clone shares the objects of build/linux.
 
-debian=$out/debian
-rm -rf "$debian"
-git -c advice.detachedHead=false clone -q --shared --branch base "$linux" "$debian"
-"$top/scripts/apply.sh" "$debian"
-[ "$(git -C "$debian" rev-parse 'HEAD^{tree}')" = "$(lgit rev-parse 'HEAD^{tree}')" ] ||
-	die 'it gives another tree than that of build/linux'
-echo "Debian's source:$(applied "$debian"); the tree of ${linux#"$top"/}"
-rm -rf "$debian"
+if [ $compile = 0 ]; then
+	debian=$out/debian
+	rm -rf "$debian"
+	git -c advice.detachedHead=false clone -q --shared --branch base "$linux" "$debian"
+	"$top/scripts/apply.sh" "$debian"
+	[ "$(git -C "$debian" rev-parse 'HEAD^{tree}')" = "$(lgit rev-parse 'HEAD^{tree}')" ] ||
+		die 'it gives another tree than that of build/linux'
+	echo "Debian's source:$(applied "$debian"); the tree of ${linux#"$top"/}"
+	rm -rf "$debian"
+fi
 
 # --- Vanilla.
 
@@ -71,24 +120,35 @@ read -r package version < <(dpkg-query -W -f '${source:Package} ${source:Version
 upstream=${version%-*}
 # Debian's name for it, or kernel.org's.
 tarball() { find "$out" -maxdepth 1 -name "linux*[-_]$upstream.*tar.*z"; }
-[ -n "$(tarball)" ] || fetch
+debianized() { find "$out" -maxdepth 1 -name 'linux_*.debian.tar.*z' | sort -V | tail -n 1; }
+[ -n "$(tarball)$(debianized)" ] || fetch "$version"
 tarball=$(tarball | head -n 1)
-[ -n "$tarball" ] ||
-	die "Debian's mirror does not have Linux $upstream any more: put its tarball," \
-		"linux-$upstream.tar.xz, into ${out#"$top"/}"
+[ -n "$tarball" ] || tarball=$(debianized)
+if [ -z "$tarball" ]; then
+	echo "Debian's mirror has neither Linux $upstream nor patches of Debian's: put its tarball," \
+		"linux-$upstream.tar.xz, into ${out#"$top"/}" >&2
+	exit 4
+fi
 
 vanilla=$out/vanilla
 if [ "$(cat "$vanilla/.git/tarball" 2>/dev/null)" != "${tarball##*/}" ]; then
-	echo "unpacking ${tarball##*/}"
 	rm -rf "$vanilla"
-	mkdir -p "$vanilla"
-	tar -xf "$tarball" -C "$vanilla" --strip-components=1
-	git init -q "$vanilla"
-	git -C "$vanilla" config core.looseCompression 0
-	git -C "$vanilla" config gc.auto 0
+	if [[ $tarball == *.debian.tar.* ]]; then
+		echo "vanilla: Debian's source less the patches of ${tarball##*/}"
+		git -c advice.detachedHead=false clone -q --shared --branch base "$linux" "$vanilla"
+		git -C "$vanilla" tag -d base >/dev/null
+		unpatch "$vanilla" "$tarball"
+	else
+		echo "vanilla: unpacking ${tarball##*/}"
+		mkdir -p "$vanilla"
+		tar -xf "$tarball" -C "$vanilla" --strip-components=1
+		git init -q "$vanilla"
+		git -C "$vanilla" config core.looseCompression 0
+		git -C "$vanilla" config gc.auto 0
+		git -C "$vanilla" add -A -f
+	fi
 	git -C "$vanilla" config user.name test-apply
 	git -C "$vanilla" config user.email test-apply@localhost
-	git -C "$vanilla" add -A -f
 	git -C "$vanilla" commit -q -m "Linux $upstream"
 	git -C "$vanilla" tag base
 	echo "${tarball##*/}" >"$vanilla/.git/tarball"
@@ -97,6 +157,15 @@ git -C "$vanilla" reset -q --hard base
 "$top/scripts/apply.sh" "$vanilla"
 echo "vanilla $upstream:$(applied "$vanilla")"
 [ $build = 1 ] || exit 0
+
+if [ $compile = 1 ]; then
+	"$top/scripts/deps.sh" kernel
+	"$top/scripts/config.sh" "$vanilla" "$out/kernel-events" "$top/configs/vm.config"
+	make -s -C "$vanilla" O="$out/kernel-events" CC='ccache gcc' HOSTCC='ccache gcc' \
+		"-j$(nproc)" kernel/events/
+	echo "vanilla $upstream: kernel/events compiles"
+	exit 0
+fi
 
 export LINUX=$vanilla KERNEL=$out/kernel PERF=$out/perf
 "$top/scripts/build.sh" kernel

@@ -94,13 +94,20 @@ static struct rb_root perf_persist_ids = RB_ROOT;	/* all namespaces, by id */
 static struct rb_root perf_persist_names = RB_ROOT;	/* the published ones, by name */
 static u64 perf_persist_last_id;			/* an id is never used again */
 static unsigned int perf_persist_nr_held;		/* members that are kept alive */
-static unsigned long perf_persist_onlined;		/* how often a CPU came online */
 
 /*
  * Neither RLIMIT_NOFILE nor a memory cgroup bounds what no process has open:
  * sysctl kernel.perf_event_max_persistent.
  */
 static unsigned int sysctl_perf_event_max_persistent __read_mostly = 65536;
+
+/*
+ * Writers of perf_member::attr hold event->ctx->mutex, too; it is for readers who
+ * hold perf_persist_lock, see 5.
+ */
+static DEFINE_SPINLOCK(perf_member_attr_lock);
+
+static void cover_worker(struct work_struct *work);
 
 /*
  * Namespaces
@@ -185,6 +192,7 @@ struct perf_persist_ns *perf_persist_alloc(void)
 	ns->members = RB_ROOT;
 	ns->generation = 1;
 	init_waitqueue_head(&ns->waitq);
+	INIT_WORK(&ns->cover_work, cover_worker);
 	perf_snapshot_init(ns);
 	return ns;
 }
@@ -197,9 +205,14 @@ static struct perf_persist_ns *alloc_ns(void)
 	if (!ns)
 		return NULL;
 
+	ns->set = perf_set_alloc(NULL);
+	if (!ns->set) {
+		kfree(ns);
+		return NULL;
+	}
+
 	ns->creator = get_pid(task_tgid(current));
 	ns->cred = get_current_cred();
-	ns->onlined = perf_persist_onlined;
 	get_task_comm(ns->owner_comm, current);
 	ns->created_ns = ktime_get_boottime_ns();
 	return ns;
@@ -221,6 +234,9 @@ void perf_persist_put(struct perf_persist_ns *ns)
 		source = ns->source;
 		if (source)
 			perf_snapshot_free_members(ns);
+		if (ns->set)
+			perf_set_put(ns->set);
+		perf_tasks_put(ns->tasks);
 		put_pid(ns->creator);
 		put_cred(ns->cred);
 		kfree(ns);
@@ -533,6 +549,8 @@ void perf_persistent_event_free(struct perf_event *event)
 	if (member->ns)
 		perf_persist_put(member->ns);
 	kfree(member->filter);
+	kfree(member->name);
+	kfree(member->label);
 	kfree(member);
 }
 
@@ -633,11 +651,42 @@ struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct
 	return search_owner(ns, rb);
 }
 
-/* To what ring_buffer_init() takes when it was not told */
-static void reset_watermark(struct perf_member *member)
+static void read_head(void *arg)
 {
-	struct perf_buffer *rb = member->rb;
-	unsigned long head;
+	struct perf_head_read *read = arg;
+
+	read->head = local_read(&read->rb->head);
+	read->writing = READ_ONCE(read->rb->nest);
+}
+
+/**
+ * perf_persist_read_head - find out how far the writers of a buffer are
+ * @event:	one of them
+ * @rb:		the buffer
+ *
+ * They reserve space on the CPU of @event with interrupts on, before they publish
+ * anything in data_head, so it is read there: what an interrupt in between has
+ * overwritten is then known.
+ *
+ * Return: the head, and whether a record was being written.
+ */
+struct perf_head_read perf_persist_read_head(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_head_read read = { .rb = rb };
+
+	/* Nobody writes on a CPU that is offline. */
+	if (smp_call_function_single(event->cpu, read_head, &read, 1))
+		read_head(&read);
+	return read;
+}
+
+/* The largest record, in each context that can interrupt another */
+#define PERF_RECORDS_NESTED	(4 * SZ_64K)
+
+/* To what ring_buffer_init() takes when it was not told */
+static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_head_read read;
 
 	assert_registry();
 	if (rb->watermark != LONG_MAX)
@@ -646,41 +695,76 @@ static void reset_watermark(struct perf_member *member)
 	/*
 	 * Meanwhile wakeup stood still: each record would wake somebody until it has
 	 * caught up. The writers leave it alone as long as the watermark is out of
-	 * reach, and those that have begun will publish more than this.
+	 * reach. It must not be ahead of those that have begun. The head counts down.
 	 */
-	head = READ_ONCE(rb->user_page->data_head);
-	local_set(&rb->wakeup, is_write_backward(member->event) ? -head : head);
+	read = perf_persist_read_head(event, rb);
+	local_set(&rb->wakeup, -read.head - (read.writing ? PERF_RECORDS_NESTED : 0));
 	/* Pairs with the control dependency in __perf_output_begin(). */
 	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
+}
+
+/* Could anybody poll() for what is written to @rb? */
+static bool is_open(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	return !member || refcount_read(&member->openers) > member->held;
+}
+
+/*
+ * Could anybody poll() for what is written to the buffer of @event? Those who close
+ * one after the other find the next one at once.
+ */
+static bool is_watched(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_event *other = event;
+
+	guard(rcu)();
+	list_for_each_entry_from_rcu(other, &rb->event_list, rb_entry) {
+		if (is_open(other))
+			return true;
+	}
+	list_for_each_entry_rcu(other, &rb->event_list, rb_entry) {
+		if (other == event)
+			break;
+		if (is_open(other))
+			return true;
+	}
+	return false;
 }
 
 /**
  * perf_persist_set_wakeups - who is to be woken for what a recorder writes
  * @member:	a member of a namespace, with the lock held
  *
- * Nobody, unless its creator asked for that or somebody has it open: each half
- * of a buffer would take an interrupt for nothing.
+ * Nobody, unless the creator asked for that or somebody has an event open that
+ * writes to the same buffer: each half of it would take an interrupt for nothing.
+ * While buffers are being replaced it cannot be told; the end of that asks again.
  */
 void perf_persist_set_wakeups(struct perf_member *member)
 {
-	struct perf_buffer *rb = member->rb;
-	bool alone = member->held && refcount_read(&member->openers) == 1;
+	struct perf_buffer *rb = member->event->rb;
+	struct perf_event *owner;
 
 	assert_registry();
-	if (!rb || !rb->overwrite || member->event->attr.watermark ||
-	    member->event->attr.wakeup_events)
+	if (!rb || !rb->owner || rb->owner->ns->swapping)
 		return;
 
-	if (alone)
-		WRITE_ONCE(rb->watermark, LONG_MAX);
+	owner = rb->owner->event;
+	if (owner->attr.watermark || owner->attr.wakeup_events)
+		return;
+
+	if (is_watched(member->event, rb))
+		reset_watermark(member->event, rb);
 	else
-		reset_watermark(member);
+		WRITE_ONCE(rb->watermark, LONG_MAX);
 }
 
 /* @member keeps @rb mapped from here on. */
 static void set_buffer(struct perf_member *member, struct perf_buffer *rb)
 {
 	assert_registry();
+	perf_set_add(member->ns->set, rb, UINT_MAX);
 	WRITE_ONCE(rb->held, rb->held + 1);
 	member->rb = rb;
 	if (!rb->owner ||
@@ -695,7 +779,9 @@ static void clear_buffer(struct perf_member *member)
 	assert_registry();
 	WRITE_ONCE(rb->held, rb->held - 1);
 	if (!rb->held && member->state != PERF_MEMBER_DELETED)
-		reset_watermark(member);
+		reset_watermark(member->event, rb);
+	if (!rb->held)
+		perf_set_remove(rb);
 	member->rb = NULL;
 	if (rb->owner != member)
 		return;
@@ -813,6 +899,7 @@ static void add_member(struct perf_persist_ns *ns, struct perf_member *member)
 	assert_registry();
 
 	member->ns = get_persist_ns(ns);
+	atomic64_set(&member->lost_at_stop, atomic64_read(&member->event->lost_samples));
 	rb_add(&member->node, &ns->members, perf_member_less);
 	set_state(member, PERF_MEMBER_JOINED);
 	perf_snapshot_members_changed(ns);
@@ -886,7 +973,7 @@ static int hold_member(struct perf_member *member)
 	/* perf_mmap() gives no AUX area to a buffer that is held. */
 	if (rb)
 		mutex_lock(&rb->aux_mutex);
-	if (rb && (!!rb->overwrite != is_write_backward(event) || rb_has_aux(rb))) {
+	if (rb && (!rb->overwrite || !is_write_backward(event) || rb_has_aux(rb))) {
 		/* Can't be read while it is live, or is never emptied, or only in part. */
 		ret = -EINVAL;
 		goto unlock;
@@ -902,6 +989,13 @@ static int hold_member(struct perf_member *member)
 		atomic_inc(&event->mmap_count);
 		refcount_inc(&rb->refcount);
 		set_buffer(member, rb);
+	}
+	/* Pairs with the one in perf_persistent_may_write(). */
+	smp_mb();
+	if (rb && READ_ONCE(rb->ever_writable)) {
+		/* The page that tells readers where to begin can be forged. */
+		ret = -EACCES;
+		goto unlock;
 	}
 	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
 unlock:
@@ -963,6 +1057,38 @@ static void uncharge_bytes(struct ucounts *charged, long bytes)
 	put_ucounts(charged);
 }
 
+/**
+ * perf_persist_charge - have the owner of a namespace pay for memory
+ * @ns:		the namespace
+ * @bytes:	how much
+ *
+ * The caller may have the owner pay, see perf_persist_may_spend(), or has its creds.
+ *
+ * Return: what perf_persist_uncharge() takes, or -EPERM: not beyond RLIMIT_MEMLOCK.
+ */
+struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long bytes)
+{
+	struct ucounts *charged;
+	long total;
+
+	total = charge_bytes(ns->cred->ucounts, bytes, &charged);
+	if (total >= 0 && may_lock(total, ns->memlock))
+		return charged;
+
+	uncharge_bytes(charged, bytes);
+	return ERR_PTR(-EPERM);
+}
+
+/**
+ * perf_persist_uncharge - undo perf_persist_charge()
+ * @ucounts:	what it returned
+ * @bytes:	the same as there
+ */
+void perf_persist_uncharge(struct ucounts *ucounts, long bytes)
+{
+	uncharge_bytes(ucounts, bytes);
+}
+
 static void uncharge_ucounts(struct perf_buffer *rb)
 {
 	uncharge_bytes(rb->mmap_ucounts, rb->mmap_locked << PAGE_SHIFT);
@@ -970,11 +1096,14 @@ static void uncharge_ucounts(struct perf_buffer *rb)
 }
 
 /*
- * Charge the user for what @member keeps mapped. The mm remains charged until
- * settle_charge(); uncharge_member() undoes it before that.
+ * Charge the owner for what @member keeps mapped: the caller, unless it joins. The mm
+ * remains charged until settle_charge(); uncharge_member() undoes it before that.
  */
 static int charge_member(struct perf_member *member)
 {
+	struct perf_persist_ns *ns = member->ns;
+	struct ucounts *ucounts = ns->published ? ns->cred->ucounts : current_ucounts();
+	unsigned long limit = ns->published ? ns->memlock : rlimit(RLIMIT_MEMLOCK);
 	struct perf_buffer *rb = member->rb;
 	long total;
 
@@ -983,12 +1112,12 @@ static int charge_member(struct perf_member *member)
 	if (!rb || !rb->mmap_mm || !rb->mmap_locked || rb->mmap_ucounts)
 		return 0;
 
-	total = charge_bytes(current_ucounts(), rb->mmap_locked << PAGE_SHIFT, &rb->mmap_ucounts);
-	if (total >= 0 && may_lock(total, rlimit(RLIMIT_MEMLOCK)))
+	total = charge_bytes(ucounts, rb->mmap_locked << PAGE_SHIFT, &rb->mmap_ucounts);
+	if (total >= 0 && may_lock(total, limit))
 		return 0;
 
 	uncharge_ucounts(rb);
-	return -ENOMEM;
+	return -EPERM;
 }
 
 static void uncharge_member(struct perf_member *member)
@@ -1020,6 +1149,7 @@ static void settle_charge(struct perf_member *member)
 void perf_persistent_uncharge(struct perf_buffer *rb)
 {
 	uncharge_ucounts(rb);
+	perf_set_remove(rb);
 }
 
 static struct perf_member_hold unhold_member(struct perf_member *member)
@@ -1102,7 +1232,7 @@ bool perf_persistent_last_opener(struct perf_event *event)
 
 		/* The namespace that holds it stays one, as long as we have the lock. */
 		mutex_lock(&perf_persist_lock);
-		held = member->held;
+		held = member->held && member->state == PERF_MEMBER_PUBLISHED;
 		last = refcount_dec_and_test(&member->openers);
 		if (held)
 			perf_persist_set_wakeups(member);
@@ -1140,16 +1270,6 @@ static struct cpumask perf_persist_new_cpus;	/* that the worker is to look at */
 static void perf_persist_worker(struct work_struct *work);
 static DECLARE_WORK(perf_persist_work, perf_persist_worker);
 
-/* Soon, have the same events on @cpus in all namespaces that are for all CPUs. */
-static void cover_cpus(const struct cpumask *cpus)
-{
-	unsigned int cpu;
-
-	for_each_cpu(cpu, cpus)
-		cpumask_set_cpu(cpu, &perf_persist_new_cpus);
-	queue_work(system_unbound_wq, &perf_persist_work);
-}
-
 /**
  * perf_persist_reinstall - put an event back into its context, if its CPU is back
  * @event:	the event, which is enabled if it wants to be
@@ -1176,6 +1296,19 @@ static void finish_publishing(struct perf_event *event)
 /*
  * Publish, create, join, claim, delete
  */
+
+/* Is there a member on each CPU that is online? */
+static bool has_all_cpus(struct perf_persist_ns *ns)
+{
+	static struct cpumask cpus; /* under the lock */
+	struct perf_member *member;
+
+	assert_registry();
+	cpumask_clear(&cpus);
+	for_each_ns_member(member, ns)
+		cpumask_set_cpu(READ_ONCE(member->event->cpu), &cpus);
+	return cpumask_subset(cpu_online_mask, &cpus);
+}
 
 /*
  * All members or none. After an error the caller calls release_unpublished()
@@ -1222,9 +1355,11 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 	for_each_ns_member(member, ns)
 		settle_charge(member);
 	ns->memlock = rlimit(RLIMIT_MEMLOCK);
-	/* CPUs that the creator may not have seen yet */
-	if (ns->all_cpus && ns->onlined != perf_persist_onlined)
-		cover_cpus(cpu_online_mask);
+	/* The creator may have missed a CPU. Later ones find that @ns is published. */
+	if (ns->all_cpus && !has_all_cpus(ns)) {
+		get_persist_ns(ns);
+		queue_work(system_unbound_wq, &ns->cover_work);
+	}
 	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	ns->published = true;
 	perf_persist_changed(ns);
@@ -1281,26 +1416,52 @@ static int create_ns(struct perf_member *member)
 	rb_add(&ns->id_node, &perf_persist_ids, ns_id_less);
 	add_member(ns, member);
 
-	return member->name[0] ? publish_ns(ns, member->name) : 0;
+	return member->name ? publish_ns(ns, member->name) : 0;
 }
 
-static int join_ns(struct perf_member *member, u64 id)
+/* A namespace that has no name yet is its creator's alone. */
+static int join_unnamed(struct perf_member *member, u64 id)
 {
-	struct perf_persist_ns *ns = find_settled_ns(id);
-	int ret;
+	struct perf_persist_ns *ns = find_ns(id);
 
 	assert_registry();
-
-	if (!ns || is_snapshot(ns) || (!ns->published && !is_creator(ns)))
+	if (!ns || ns->published || !is_creator(ns))
 		return -ENOENT;
-
-	if (member->name[0] && strcmp(member->name, ns->name))
+	if (member->name)
 		return -EINVAL;
 
 	add_member(ns, member);
-	if (!ns->published)
-		return 0;
+	return 0;
+}
 
+/* Deleting is up to the owner, whoever lets events join. */
+static int owner_may_write(struct perf_persist_ns *ns, struct perf_event *event)
+{
+	const struct cred *old = override_creds(ns->cred);
+	int ret = security_perf_event_write(event);
+
+	revert_creds(old);
+	return ret;
+}
+
+/* The caller has the right to change @ns, and has it settled. */
+static int join_published(struct perf_member *member, struct perf_persist_ns *ns)
+{
+	int ret;
+
+	assert_registry();
+	if (ns->unlinked)
+		return -ENODEV;
+	if (member->name && strcmp(member->name, ns->name))
+		return -EINVAL;
+
+	ret = perf_persist_may_write(ns);
+	if (!ret)
+		ret = owner_may_write(ns, member->event);
+	if (ret)
+		return ret;
+
+	add_member(ns, member);
 	ret = hold_member(member);
 	if (!ret)
 		ret = check_output(member);
@@ -1322,35 +1483,19 @@ static void settle_member(struct perf_member *member)
 }
 
 /*
- * PERF_EVENT_IOC_SET_PERSIST with an address.
+ * The end of joining, after start_joining(), whatever came of it. Drops the lock.
  */
-static long persist_event(struct perf_event *event, u64 __user *uid)
+static void end_joining(struct perf_member *member, int ret)
 {
-	struct perf_member *member = event->member;
 	struct perf_persist_ns *gone = NULL;
 	struct perf_member_hold hold = { };
 	bool published = false;
-	u64 id;
-	int ret;
 
-	/* Find out whether the answer can be given before there is one. */
-	if (get_user(id, uid) || put_user(id, uid))
-		return -EFAULT;
-
-	ret = start_joining(member);
-	if (ret)
-		return ret;
-
-	mutex_lock(&perf_persist_lock);
-	if (id == PERF_PERSIST_NEW)
-		ret = create_ns(member);
-	else
-		ret = join_ns(member, id);
-
+	assert_registry();
 	if (!ret) {
-		id = member->ns->id;
 		published = member->ns->published;
-		member->name[0] = '\0';
+		kfree(member->name);
+		member->name = NULL;
 	} else if (member->ns) {
 		set_state(member, PERF_MEMBER_JOINING);
 		hold = unhold_member(member);
@@ -1364,10 +1509,73 @@ static long persist_event(struct perf_event *event, u64 __user *uid)
 	if (gone)
 		perf_persist_remove(gone);
 	if (published)
-		finish_publishing(event);
+		finish_publishing(member->event);
+}
+
+/*
+ * PERF_EVENT_IOC_SET_PERSIST with an address.
+ */
+static long persist_event(struct perf_event *event, u64 __user *uid)
+{
+	struct perf_member *member = event->member;
+	u64 id;
+	int ret;
+
+	/* Find out whether the answer can be given before there is one. */
+	if (get_user(id, uid) || put_user(id, uid))
+		return -EFAULT;
+
+	ret = start_joining(member);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	ret = id == PERF_PERSIST_NEW ? create_ns(member) : join_unnamed(member, id);
+	if (!ret)
+		id = member->ns->id;
+	end_joining(member, ret);
 
 	if (!ret && put_user(id, uid))
 		return -EFAULT;
+	return ret;
+}
+
+/*
+ * PERF_EVENT_IOC_JOIN on a namespace: the event that the caller has open becomes a
+ * member. What it costs from then on is the owner's to pay.
+ */
+static long join_event(struct perf_persist_ns *ns, const s32 __user *ufd)
+{
+	struct perf_event *event;
+	struct file *file;
+	int ret;
+	s32 fd;
+
+	if (is_snapshot(ns))
+		return -EOPNOTSUPP;
+	if (!perfmon_capable())
+		return -EACCES;
+	if (!perf_persist_may_spend(ns))
+		return -EPERM;
+	if (get_user(fd, ufd))
+		return -EFAULT;
+
+	/* Not one that is for reading only */
+	file = perf_event_get(fd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+
+	event = file->private_data;
+	ret = security_perf_event_write(event);
+	if (!ret)
+		ret = event->member ? start_joining(event->member) : -EOPNOTSUPP;
+	if (!ret) {
+		mutex_lock(&perf_persist_lock);
+		perf_snapshot_settle(ns);
+		ret = join_published(event->member, ns);
+		end_joining(event->member, ret);
+	}
+	fput(file);
 	return ret;
 }
 
@@ -1715,6 +1923,7 @@ static int get_string(struct perf_persist_string *str, const char __user *ustr, 
 static long name_event(struct perf_event *event, const char __user *ustr)
 {
 	struct perf_member *member = event->member;
+	char *name __free(kfree) = NULL, *label __free(kfree) = NULL;
 	struct perf_persist_ns *ns = NULL;
 	struct perf_persist_string str;
 	long ret;
@@ -1722,12 +1931,16 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 	ret = get_string(&str, ustr, false);
 	if (ret)
 		return ret;
+	name = kstrdup(str.name, GFP_KERNEL_ACCOUNT);
+	label = kstrdup(str.label, GFP_KERNEL_ACCOUNT);
+	if (!name != !str.name || !label != !str.label)
+		return -ENOMEM;
 
 	mutex_lock(&perf_persist_lock);
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_NONE:
 		if (str.name)
-			strscpy_pad(member->name, str.name);
+			swap(member->name, name);
 		break;
 	case PERF_MEMBER_JOINING:
 		ret = -EBUSY;
@@ -1754,7 +1967,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
 		break;
 	}
 	if (!ret && str.label) {
-		strscpy_pad(member->label, str.label);
+		swap(member->label, label);
 		if (member->ns)
 			perf_persist_changed(member->ns);
 	}
@@ -1812,21 +2025,37 @@ static long set_flags(struct perf_event *event, const u64 __user *uflags)
  * Rights
  */
 
+/*
+ * What perf_event_open() and ->event_init() ask of somebody who makes an event for
+ * a CPU, besides perf_allow_cpu(): bits of perf_buffer::needs
+ */
+#define PERF_NEEDS_KERNEL	BIT(0)	/* perf_allow_kernel() */
+#define PERF_NEEDS_TRACEPOINT	BIT(1)	/* perf_allow_tracepoint() */
+#define PERF_NEEDS_PERFMON	BIT(2)	/* CAP_PERFMON */
+#define PERF_NEEDS_ADMIN	BIT(3)	/* CAP_SYS_ADMIN */
+#define PERF_NEEDS_BREAKPOINT	BIT(4)	/* the same, with another errno */
+#define PERF_NEEDS_REGS_INTR	BIT(5)	/* not to be locked down */
+
 #ifdef CONFIG_EVENT_TRACING
-static int may_open_tp(struct perf_member *member)
+static unsigned int tp_needs(struct perf_event *event)
 {
-	struct trace_event_call *tp = member_tp(member);
+	struct trace_event_call *tp = event->tp_event;
+	unsigned int needs = 0;
 
 	/* As perf_kprobe_event_init() and perf_uprobe_event_init() */
-	if (member->attr.type != PERF_TYPE_TRACEPOINT) {
-		if (tp->flags & TRACE_EVENT_FL_UPROBE ? !capable(CAP_SYS_ADMIN) :
-							!perfmon_capable())
-			return -EACCES;
-	}
-	return perf_trace_event_perm(tp, member->event);
+	if (event->attr.type != PERF_TYPE_TRACEPOINT)
+		needs |= tp->flags & TRACE_EVENT_FL_UPROBE ? PERF_NEEDS_ADMIN : PERF_NEEDS_PERFMON;
+	/* As perf_trace_event_perm(), where ftrace's own are for root alone */
+	if ((event->attr.sample_type & PERF_SAMPLE_RAW) ||
+	    (tp->flags & TRACE_EVENT_FL_IGNORE_ENABLE))
+		needs |= PERF_NEEDS_TRACEPOINT;
+	return needs;
 }
+
+static bool has_tp(struct perf_event *event) { return event->tp_event; }
 #else
-static int may_open_tp(struct perf_member *member) { return 0; }
+static unsigned int tp_needs(struct perf_event *event) { return 0; }
+static bool has_tp(struct perf_event *event) { return false; }
 #endif
 
 static bool is_kernel_breakpoint(struct perf_event *event)
@@ -1838,78 +2067,99 @@ static bool is_kernel_breakpoint(struct perf_event *event)
 #endif
 }
 
-/*
- * What perf_event_open() and ->event_init() would ask of somebody who makes an
- * event like @member for a CPU. They asked its creator, who may have been
- * allowed more than who opens it now.
- */
-static int may_open_like(struct perf_member *member)
+static unsigned int event_needs(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	const struct perf_event_attr *attr = &member->attr;
-	struct perf_event *event = member->event;
 	u64 type = attr->sample_type;
-	int ret;
-
-	ret = perf_allow_cpu();
-	if (ret)
-		return ret;
+	unsigned int needs = 0;
 
 	if (!attr->exclude_kernel || attr->text_poke || (type & PERF_SAMPLE_PHYS_ADDR) ||
 	    ((type & PERF_SAMPLE_CALLCHAIN) && !attr->exclude_callchain_kernel) ||
 	    ((type & PERF_SAMPLE_BRANCH_STACK) &&
-	     (attr->branch_sample_type & PERF_SAMPLE_BRANCH_PERM_PLM))) {
+	     (attr->branch_sample_type & PERF_SAMPLE_BRANCH_PERM_PLM)))
+		needs |= PERF_NEEDS_KERNEL;
+	if (attr->namespaces)
+		needs |= PERF_NEEDS_PERFMON;
+	if (type & PERF_SAMPLE_REGS_INTR)
+		needs |= PERF_NEEDS_REGS_INTR;
+	if (has_tp(event))
+		return needs | tp_needs(event);
+
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+	case PERF_TYPE_SOFTWARE:
+		break;
+	case PERF_TYPE_BREAKPOINT:
+		if (is_kernel_breakpoint(event))
+			needs |= PERF_NEEDS_BREAKPOINT;
+		break;
+	default:
+		/* A core PMU, or nobody knows what the driver asked for. */
+		if (!(event->pmu->capabilities & PERF_PMU_CAP_EXTENDED_HW_TYPE))
+			needs |= PERF_NEEDS_PERFMON;
+		break;
+	}
+	return needs;
+}
+
+/**
+ * perf_persistent_attached - from here on an event writes to a buffer
+ * @event:	the event, of a CPU or of a task, whose mmap_mutex is held
+ * @rb:		the buffer
+ *
+ * Its records outlive it, and it may be no member: whoever is to open the buffer
+ * later needs the right to each event that ever wrote to it.
+ */
+void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb)
+{
+	const struct perf_event_attr *attr = event->member ? &event->member->attr : &event->attr;
+
+	atomic_or(event_needs(event, attr), &rb->needs);
+}
+
+static int check_needs(unsigned int needs)
+{
+	int ret;
+
+	ret = perf_allow_cpu();
+	if (!ret && (needs & PERF_NEEDS_KERNEL))
 		ret = perf_allow_kernel();
-		if (ret)
-			return ret;
-	}
-
-	if (attr->namespaces && !perfmon_capable())
-		return -EACCES;
-
-	if (type & PERF_SAMPLE_REGS_INTR) {
+	if (!ret && (needs & PERF_NEEDS_TRACEPOINT))
+		ret = perf_allow_tracepoint();
+	if (!ret && (needs & PERF_NEEDS_REGS_INTR))
 		ret = security_locked_down(LOCKDOWN_PERF);
-		if (ret)
-			return ret;
-	}
-
-	if (member_tp(member)) {
-		ret = may_open_tp(member);
-		if (ret)
-			return ret;
-	} else {
-		switch (attr->type) {
-		case PERF_TYPE_HARDWARE:
-		case PERF_TYPE_HW_CACHE:
-		case PERF_TYPE_RAW:
-		case PERF_TYPE_SOFTWARE:
-			break;
-		case PERF_TYPE_BREAKPOINT:
-			if (is_kernel_breakpoint(event) && !capable(CAP_SYS_ADMIN))
-				return -EPERM;
-			break;
-		default:
-			/* A core PMU, or nobody knows what the driver asked for. */
-			if (!(event->pmu->capabilities & PERF_PMU_CAP_EXTENDED_HW_TYPE) &&
-			    !perfmon_capable())
-				return -EACCES;
-			break;
-		}
-	}
-
-	return security_perf_event_read(event);
+	if (!ret && (needs & PERF_NEEDS_PERFMON) && !perfmon_capable())
+		ret = -EACCES;
+	if (!ret && (needs & PERF_NEEDS_ADMIN) && !capable(CAP_SYS_ADMIN))
+		ret = -EACCES;
+	if (!ret && (needs & PERF_NEEDS_BREAKPOINT) && !capable(CAP_SYS_ADMIN))
+		ret = -EPERM;
+	return ret;
 }
 
 /*
- * A buffer shows the records of all members that write to it.
+ * A creator may have had more rights than the caller, and a buffer shows the records
+ * of everybody who writes to it or once did. The buffer knows what it took to make
+ * those events. The LSM is asked about the members among them that are still there.
  */
 static int may_open_member(struct perf_member *member)
 {
 	struct perf_member *writer = NULL;
+	unsigned int needs;
 	int ret;
 
 	assert_registry();
 
-	ret = may_open_like(member);
+	needs = event_needs(member->event, &member->attr);
+	if (is_snapshot(member->ns))
+		needs |= perf_snapshot_needs(member);
+	else if (member->rb)
+		needs |= atomic_read(&member->rb->needs);
+
+	ret = check_needs(needs);
+	if (!ret)
+		ret = security_perf_event_read(member->event);
 	while (!ret && member->rb) {
 		if (is_snapshot(member->ns))
 			writer = perf_snapshot_next_writer(member, writer);
@@ -1919,7 +2169,7 @@ static int may_open_member(struct perf_member *member)
 		if (!writer)
 			break;
 		if (writer != member)
-			ret = may_open_like(writer);
+			ret = security_perf_event_read(writer->event);
 	}
 	return ret;
 }
@@ -1929,9 +2179,6 @@ static int may_see_member(struct perf_member *member)
 {
 	int ret;
 
-	if (perf_paranoid_any() && !capable(CAP_SYS_ADMIN))
-		return -EACCES;
-
 	ret = security_perf_event_open(PERF_SECURITY_OPEN);
 	if (ret)
 		return ret;
@@ -1939,17 +2186,42 @@ static int may_see_member(struct perf_member *member)
 	return may_open_member(member);
 }
 
+/**
+ * perf_persist_may_see - may the caller open each member of a namespace
+ * @ns:		the namespace, with the lock held
+ *
+ * Return: 0, -EACCES, -EPERM, or what the LSM says.
+ */
+int perf_persist_may_see(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	int ret = 0;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		ret = may_see_member(member);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
 /*
  * PERF_EVENT_IOC_GET_PERSIST
  */
+
+/* From when its CPU goes offline until it is put back, and once it was deleted */
+static bool is_detached(struct perf_event *event)
+{
+	return !(READ_ONCE(event->attach_state) & PERF_ATTACH_CONTEXT);
+}
 
 /* As it was a moment ago, for those who do not hold event->ctx->mutex. */
 static bool is_offline(struct perf_member *member)
 {
 	struct perf_event *event = member->event;
 
-	return READ_ONCE(event->state) > PERF_EVENT_STATE_EXIT &&
-	       perf_persistent_is_detached(event);
+	return READ_ONCE(event->state) > PERF_EVENT_STATE_EXIT && is_detached(event);
 }
 
 /* Now, or when its CPU is back */
@@ -1974,6 +2246,50 @@ static char ns_enabled_char(struct perf_persist_ns *ns)
 			nr_off++;
 	}
 	return !nr_on ? '0' : nr_off ? 'X' : '1';
+}
+
+/**
+ * perf_member_copy_attr - what the creator of a member passed, and changed since
+ * @attr:	where to
+ * @member:	the member, with the lock held
+ */
+void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member)
+{
+	guard(spinlock)(&perf_member_attr_lock);
+	*attr = member->attr;
+}
+
+/**
+ * perf_member_missed - how many records were not taken while a trigger had it stopped
+ * @member:	the member, with the lock held
+ *
+ * perf_event::lost_samples has them, too, but nobody lost them.
+ *
+ * Return: the number.
+ */
+u64 perf_member_missed(struct perf_member *member)
+{
+	u64 missed = member->missed;
+
+	/* Pairs with smp_store_release() in stop_buffers(). */
+	if (smp_load_acquire(&member->ns->stopped))
+		missed += atomic64_read(&member->event->lost_samples) -
+			  atomic64_read(&member->lost_at_stop);
+	return missed;
+}
+
+/**
+ * perf_member_lost - how many records a member has lost
+ * @member:	the member, with the lock held
+ * @missed:	perf_member_missed(), from a moment ago
+ *
+ * Return: the number, without those that it missed.
+ */
+u64 perf_member_lost(struct perf_member *member, u64 missed)
+{
+	u64 lost = atomic64_read(&member->event->lost_samples);
+
+	return lost > missed ? lost - missed : 0;
 }
 
 static void fill_live_info(struct perf_event_persist *info, struct perf_member *member)
@@ -2002,7 +2318,8 @@ static void fill_live_info(struct perf_event_persist *info, struct perf_member *
 		info->flags |= PERF_PERSIST_DISABLED;
 	if (ns->all_cpus)
 		info->flags |= PERF_PERSIST_ALL_CPUS;
-	info->lost = atomic64_read(&event->lost_samples);
+	info->missed = perf_member_missed(member);
+	info->lost = perf_member_lost(member, info->missed);
 	info->number = ns->number;
 	info->keep = ns->keep;
 	info->spares = perf_snapshot_nr_spares(ns);
@@ -2037,12 +2354,13 @@ static void fill_info(struct perf_event_persist *info, struct perf_member *membe
 	info->owner_uid = from_kuid_munged(current_user_ns(), ns->cred->uid);
 	memcpy(info->owner_comm, ns->owner_comm, sizeof(info->owner_comm));
 	memcpy(info->name, ns->name, sizeof(info->name));
-	memcpy(info->label, member->label, sizeof(info->label));
+	if (member->label)
+		strscpy_pad(info->label, member->label);
 }
 
 static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
 {
-	*attr = member->attr;
+	perf_member_copy_attr(attr, member);
 
 	/* The kprobe and uprobe PMUs take a pointer to a string of the creator's. */
 	if (member_tp(member) && attr->type != PERF_TYPE_TRACEPOINT)
@@ -2052,7 +2370,7 @@ static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
 	attr->size = clamp_t(u32, attr->size, PERF_ATTR_SIZE_VER5, sizeof(*attr));
 }
 
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER1);
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER2);
 
 /**
  * perf_is_get_persist - is it PERF_EVENT_IOC_GET_PERSIST
@@ -2142,33 +2460,6 @@ static int put_info(struct perf_event_persist *info, struct perf_event_persist _
 	return perf_persist_put_struct(uinfo, info, sizeof(*info));
 }
 
-struct perf_head_read {
-	struct perf_buffer	*rb;
-	unsigned long		head;
-};
-
-static void read_head(void *arg)
-{
-	struct perf_head_read *read = arg;
-
-	read->head = local_read(&read->rb->head);
-}
-
-/*
- * Up to where writers have reserved space. They do that on the CPU of @event
- * with interrupts on, before they publish anything in data_head, so it is read
- * there: what an interrupt in between has overwritten is then known.
- */
-static u64 reserved_head(struct perf_event *event, struct perf_buffer *rb)
-{
-	struct perf_head_read read = { .rb = rb };
-
-	/* Nobody writes on a CPU that is offline. */
-	if (smp_call_function_single(event->cpu, read_head, &read, 1))
-		read_head(&read);
-	return read.head;
-}
-
 /**
  * perf_persist_get_info - PERF_EVENT_IOC_GET_PERSIST on a member
  * @event:	its event
@@ -2208,7 +2499,7 @@ long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
 		return ret;
 
 	if (rb) {
-		info.head = reserved_head(event, rb);
+		info.head = perf_persist_read_head(event, rb).head;
 		ring_buffer_put(rb);
 	}
 	return put_info(&info, uinfo, &attr);
@@ -2297,10 +2588,6 @@ static int perf_persistent_cpu_online(unsigned int cpu)
 	struct perf_persist_ns *ns;
 	u64 event_id;
 
-	mutex_lock(&perf_persist_lock);
-	perf_persist_onlined++;
-	mutex_unlock(&perf_persist_lock);
-
 	/* What is published from now on finds that its CPU is online. */
 	for (ns = NULL; (ns = next_published_ns(ns)); ) {
 		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
@@ -2316,7 +2603,9 @@ static int perf_persistent_cpu_online(unsigned int cpu)
 	}
 	cpu_changed(cpu);
 
-	cover_cpus(cpumask_of(cpu));
+	/* Soon, have the same events there in all namespaces that are for all CPUs. */
+	cpumask_set_cpu(cpu, &perf_persist_new_cpus);
+	queue_work(system_unbound_wq, &perf_persist_work);
 	return 0;
 }
 
@@ -2339,17 +2628,28 @@ void perf_persistent_offline(struct perf_event *event)
 }
 
 /**
- * perf_persistent_is_detached - is an event of a CPU in no context
+ * perf_persistent_is_detached - is an event that is kept in no context
  * @event:	the event; under event->ctx->mutex the answer stays right
  *
- * So it is from when its CPU goes offline until it is put back, and once it was
- * deleted.
+ * An event that nobody keeps never comes back from there, as in any kernel.
  *
  * Return: true if so.
  */
 bool perf_persistent_is_detached(struct perf_event *event)
 {
-	return event->member && !(READ_ONCE(event->attach_state) & PERF_ATTACH_CONTEXT);
+	struct perf_member *member = event->member;
+
+	if (!member || !is_detached(event))
+		return false;
+
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_PUBLISHED:
+	case PERF_MEMBER_DELETED:
+	case PERF_MEMBER_TRIGGER:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -2492,33 +2792,32 @@ struct perf_cover {
  * @ns:		the namespace
  * @event:	whose CPU and watermark it is for
  * @nr_pages:	number of its data pages
- * @flags:	RING_BUFFER_WRITABLE, or 0 for one that is overwritten
  *
  * Called without a lock, with the creds of @ns. The buffer counts as mapped
- * once; perf_persist_free_buffer() undoes that.
+ * once; perf_persist_free_buffer() undoes that. As its size may be anything and
+ * nobody waits for it, no task is killed to make room for it.
  *
- * Return: the buffer, or NULL.
+ * Return: the buffer, or
+ *  -ENOMEM	out of memory; it helps to ask perf_memory_left() before
+ *  -EPERM	the owner may not lock so much
  */
 struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
-					    unsigned int nr_pages, int flags)
+					    unsigned int nr_pages)
 {
 	unsigned long pages = nr_pages + 1UL;
 	struct ucounts *ucounts;
 	struct perf_buffer *rb;
-	long total;
 
 	/* Before so much is allocated and zeroed */
-	total = charge_bytes(ns->cred->ucounts, pages << PAGE_SHIFT, &ucounts);
-	if (total < 0 || !may_lock(total, ns->memlock)) {
-		uncharge_bytes(ucounts, pages << PAGE_SHIFT);
-		return NULL;
-	}
+	ucounts = perf_persist_charge(ns, pages << PAGE_SHIFT);
+	if (IS_ERR(ucounts))
+		return ERR_CAST(ucounts);
 
 	rb = rb_alloc(nr_pages, event->attr.watermark ? event->attr.wakeup_watermark : 0,
-		      event->cpu, flags);
+		      event->cpu, RING_BUFFER_MAY_FAIL);
 	if (!rb) {
 		uncharge_bytes(ucounts, pages << PAGE_SHIFT);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 
 	rb->mmap_locked = pages;
@@ -2546,12 +2845,12 @@ static int new_buffer(struct perf_event *event, struct perf_buffer *model_rb,
 {
 	struct perf_buffer *rb;
 
-	rb = perf_persist_new_buffer(ns, event, data_page_nr(model_rb),
-				     model_rb->overwrite ? 0 : RING_BUFFER_WRITABLE);
-	if (!rb)
+	if (!perf_memory_left(data_page_nr(model_rb) + 1))
 		return -ENOMEM;
+	rb = perf_persist_new_buffer(ns, event, data_page_nr(model_rb));
+	if (IS_ERR(rb))
+		return PTR_ERR(rb);
 
-	rb->paused = READ_ONCE(model_rb->paused);
 	refcount_inc(&rb->refcount); /* that of the event */
 
 	mutex_lock(&event->mmap_mutex);
@@ -2613,10 +2912,46 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 	return ret;
 }
 
+static int copy_labels(struct perf_cover *cover, int nr)
+{
+	int i;
+
+	assert_registry();
+	for (i = 0; i < nr; i++) {
+		if (!cover[i].event || !cover[i].model->label)
+			continue;
+		cover[i].event->member->label = kstrdup(cover[i].model->label, GFP_KERNEL);
+		if (!cover[i].event->member->label)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* @cover is on a CPU that has no member, in a namespace that may have one more. */
+static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
+{
+	struct perf_buffer *model_rb = cover->model->rb;
+	struct perf_event *event = cover->event;
+	struct perf_member *member = event->member;
+
+	assert_registry();
+	add_member(ns, member);
+	refcount_inc(&member->openers);
+	member->held = true;
+	perf_persist_nr_held++;
+	if (atomic_read(&event->mmap_count)) {
+		set_buffer(member, event->rb);
+		/* NULL if the model was claimed meanwhile */
+		if (model_rb)
+			rb_toggle_paused(member->rb, READ_ONCE(model_rb->paused));
+	}
+	set_state(member, PERF_MEMBER_PUBLISHED);
+}
+
 /* All that could be made; -ESTALE if the namespace is gone or was faster. */
 static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu)
 {
-	int i, ret = 0, made = 0;
+	int i, ret, made = 0;
 
 	for (i = 0; i < nr; i++)
 		made += !!cover[i].event;
@@ -2627,22 +2962,11 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 		ret = -ESTALE;
 	else if (perf_persist_nr_held + made > READ_ONCE(sysctl_perf_event_max_persistent))
 		ret = -ENOSPC;
+	else
+		ret = copy_labels(cover, nr);
 	for (i = 0; !ret && i < nr; i++) {
-		struct perf_event *event = cover[i].event;
-		struct perf_member *member;
-
-		if (!event)
-			continue;
-
-		member = event->member;
-		add_member(ns, member);
-		memcpy(member->label, cover[i].model->label, sizeof(member->label));
-		refcount_inc(&member->openers);
-		member->held = true;
-		perf_persist_nr_held++;
-		if (atomic_read(&event->mmap_count))
-			set_buffer(member, event->rb);
-		set_state(member, PERF_MEMBER_PUBLISHED);
+		if (cover[i].event)
+			add_cover(ns, &cover[i]);
 	}
 	if (!ret)
 		perf_trigger_follow(ns);
@@ -2755,6 +3079,19 @@ out:
 	if (ret && ret != -ESTALE)
 		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its events on CPU %d: %pe\n",
 				      ns->name, cpu, ERR_PTR(ret));
+}
+
+/* It was published without some of the CPUs that are online. */
+static void cover_worker(struct work_struct *work)
+{
+	struct perf_persist_ns *ns = container_of(work, struct perf_persist_ns, cover_work);
+	const struct cred *old = override_creds(ns->cred);
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		cover_cpu(ns, cpu);
+	revert_creds(old);
+	perf_persist_put(ns); /* Matches get_persist_ns() in publish_ns() */
 }
 
 static void perf_persist_worker(struct work_struct *work)
@@ -2888,8 +3225,9 @@ unlock:
  * @file:	file of the namespace
  * @cmd:	ioctl number: SET_NAME binds an unbound file to the namespace of
  *		that name, GET_PERSIST walks its members, ENABLE and DISABLE
- *		are for all of them, SET_PERSIST with NULL deletes it; for what
- *		else there is see perf_snapshot_ioctl() and perf_trigger_ioctl()
+ *		are for all of them, JOIN adds one, SET_PERSIST with NULL deletes
+ *		it; see also perf_snapshot_ioctl(), perf_trigger_ioctl() and
+ *		perf_tasks_ioctl()
  * @arg:	its argument
  *
  * Called without a lock. Takes perf_persist_lock.
@@ -2899,14 +3237,21 @@ unlock:
  *  -EFAULT	@arg is no address that can be read, or written
  *  -EINVAL	the file is not bound to a namespace; SET_PERSIST with an
  *		address; ENABLE or DISABLE of a snapshot; not a name; or see
- *		GET_PERSIST on an event
- *  -EACCES	anything but SET_NAME, GET_PERSIST and GET_TRIGGER, and the file is
- *		for reading only; SET_NAME, and the caller may not open the first
- *		member
- *  -EBUSY	SET_NAME: the file is bound already
+ *		GET_PERSIST on an event; JOIN: see SET_NAME on an event
+ *  -EACCES	anything but SET_NAME, GET_PERSIST, GET_TRIGGER and GET_TASKS, and the
+ *		file is for reading only; SET_NAME, and the caller may not open the first
+ *		member; JOIN without CAP_PERFMON, or with an event that is for
+ *		reading only or whose buffer somebody could write to
+ *  -EPERM	JOIN: the namespace is somebody else's, and the caller lacks
+ *		CAP_IPC_LOCK; or see -EPERM of SET_NAME on an event
+ *  -EBADF	JOIN: not a descriptor of an event
+ *  -EOPNOTSUPP	JOIN: to a snapshot; or see SET_PERSIST on an event
+ *  -EBUSY	SET_NAME: the file is bound already; JOIN: the event is in a
+ *		namespace
  *  -ENOENT	SET_NAME: no such namespace; GET_PERSIST: no more members
  *  -ENODEV	the namespace was deleted
  *  -E2BIG	see GET_PERSIST on an event
+ *  -ENOSPC	JOIN: as many members as kernel.perf_event_max_persistent allows
  */
 static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -2924,23 +3269,30 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 	case PERF_EVENT_IOC_ENABLE:
 	case PERF_EVENT_IOC_DISABLE:
 	case PERF_EVENT_IOC_SET_PERSIST:
+	case PERF_EVENT_IOC_JOIN:
 		break;
 	default:
-		if (!perf_is_snapshot_ioctl(cmd) && !perf_is_trigger_ioctl(cmd))
+		if (!perf_is_snapshot_ioctl(cmd) && !perf_is_trigger_ioctl(cmd) &&
+		    !perf_is_tasks_ioctl(cmd))
 			return -ENOTTY;
 	}
 
-	if (!(file->f_mode & FMODE_WRITE) && !perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TRIGGER))
+	if (!(file->f_mode & FMODE_WRITE) && !perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TRIGGER) &&
+	    !perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TASKS))
 		return -EACCES;
 	if (!ns)
 		return -EINVAL;
 
 	if (cmd == PERF_EVENT_IOC_SET_PERSIST)
 		return argp ? -EINVAL : delete_ns(ns);
+	if (cmd == PERF_EVENT_IOC_JOIN)
+		return join_event(ns, argp);
 	if (perf_is_snapshot_ioctl(cmd))
 		return perf_snapshot_ioctl(ns, cmd, arg);
 	if (perf_is_trigger_ioctl(cmd))
 		return perf_trigger_ioctl(ns, cmd, arg);
+	if (perf_is_tasks_ioctl(cmd))
+		return perf_tasks_ioctl(ns, cmd, argp);
 
 	return enable_ns(ns, cmd == PERF_EVENT_IOC_ENABLE);
 }
@@ -3145,6 +3497,45 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	return fd;
 }
 
+/*
+ * PERF_EVENT_IOC_PAUSE_OUTPUT of an event that writes to the buffer of a member,
+ * which a snapshot may be about to replace.
+ */
+static long pause_output(struct file *file, bool pause)
+{
+	struct perf_event *event = file->private_data;
+	struct perf_buffer *rb;
+	long ret;
+
+	scoped_guard(rcu) {
+		rb = rcu_dereference(event->rb);
+		if (!rb || !READ_ONCE(rb->held))
+			return -ENOIOCTLCMD;
+	}
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	ret = security_perf_event_write(event);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	while ((rb = ring_buffer_get(event)) && rb->owner && rb->owner->ns->swapping) {
+		struct perf_persist_ns *ns = rb->owner->ns;
+
+		ring_buffer_put(rb);
+		perf_snapshot_settle(ns);
+	}
+	ret = -EINVAL;
+	if (rb && rb->nr_pages) {
+		rb_toggle_paused(rb, pause);
+		ret = 0;
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (rb)
+		ring_buffer_put(rb);
+	return ret;
+}
+
 /**
  * perf_persistent_ioctl - the ioctls of persistent events on an event
  * @file:	file of the event
@@ -3162,8 +3553,9 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
  *  -EOPNOTSUPP	events of a task, of a group, with an AUX area or sigtrap
  *  -ENODEV	the namespace was deleted; GET_PERSIST goes on to answer, for
  *		those who still read
- *  -ENOMEM	out of memory; or publishing, and the user may not lock what the
- *		buffers take beyond perf_event_mlock_kb, see RLIMIT_MEMLOCK
+ *  -ENOMEM	out of memory
+ *  -EPERM	publishing, and the user may not lock what the buffers take beyond
+ *		perf_event_mlock_kb, see RLIMIT_MEMLOCK
  *  -ENOSPC	publishing, and there are as many members as the sysctl
  *		kernel.perf_event_max_persistent allows
  *
@@ -3172,15 +3564,15 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
  *  -EEXIST	a namespace of that name exists
  *  -EBUSY	the namespace has a name
  *  -EPERM	another process made the namespace
+ *  -EACCES	somebody has or had a buffer mapped for writing
  *
  * SET_PERSIST with an address:
- *  -ENOENT	no such namespace, or it has no name and another process made it
+ *  -ENOENT	no such namespace without a name that this process made
  *  -EEXIST	the name remembered from SET_NAME is taken
  *  -EBUSY	the event is in a namespace
- *  -EINVAL	the name remembered from SET_NAME is not the namespace's; or a
- *		buffer is neither backward and mapped for reading nor forward
- *		and mapped for writing, or has an AUX area; or it belongs to an event that is not in
- *		the namespace
+ *  -EINVAL	a name is remembered from SET_NAME, and the namespace has none; or
+ *		a buffer is not backward, was not mapped for reading alone, has an
+ *		AUX area, or belongs to an event that is not in the namespace
  *
  * SET_PERSIST with NULL:
  *  -ENOENT	the event is in no namespace
@@ -3207,6 +3599,8 @@ long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 		ret = security_perf_event_read(event);
 		return ret ? ret : perf_persist_get_info(event, event->member, argp);
 	}
+	if (cmd == PERF_EVENT_IOC_PAUSE_OUTPUT)
+		return pause_output(file, arg);
 
 	switch (cmd) {
 	case PERF_EVENT_IOC_SET_NAME:
@@ -3300,15 +3694,14 @@ int perf_persistent_may_redirect(struct perf_event *event)
 /**
  * perf_persistent_may_mmap - may the buffer of an event be mapped
  * @event:	the event, whose mmap_mutex is held
- * @vma:	the mapping that is being made; loses VM_MAYWRITE where writing
- *		is for the one consumer of a queue
+ * @vma:	the mapping that is being made; loses VM_MAYWRITE if it is of the
+ *		buffer of a member
  *
  * Return: 0, or
  *  -ENODEV	the event was deleted, or has left the namespace that the file
  *		of a reader was opened in
- *  -EBUSY	the buffer is another member's, or there is none; or it has a
- *		consumer that may write to it
- *  -EACCES	the buffer of a recorder can't be written to
+ *  -EBUSY	the buffer is another member's, or there is none
+ *  -EACCES	the buffer of a member can't be written to
  */
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma)
 {
@@ -3316,59 +3709,55 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 	struct perf_buffer *rb = event->rb;
 
 	lockdep_assert_held(&event->mmap_mutex);
-	if (!member)
-		return 0;
-
-	switch (READ_ONCE(member->state)) {
-	case PERF_MEMBER_DELETED:
-		return -ENODEV;
-	case PERF_MEMBER_PUBLISHED:
-		if (!member->rb)
-			return -EBUSY;
-		break;
-	case PERF_MEMBER_TRIGGER:
-		return -EBUSY;
-	default:
-		/* A reader's right was to the namespace that it has left. */
-		if (!(vma->vm_file->f_mode & FMODE_WRITE))
+	if (member) {
+		switch (READ_ONCE(member->state)) {
+		case PERF_MEMBER_DELETED:
 			return -ENODEV;
-		break;
+		case PERF_MEMBER_PUBLISHED:
+			if (!member->rb)
+				return -EBUSY;
+			break;
+		case PERF_MEMBER_TRIGGER:
+			return -EBUSY;
+		default:
+			/* A reader's right was to the namespace that it has left. */
+			if (!(vma->vm_file->f_mode & FMODE_WRITE))
+				return -ENODEV;
+			break;
+		}
 	}
 
-	/* The event may be an ordinary one that was redirected to a member. */
-	if (!rb || !READ_ONCE(rb->held))
+	/* Ordinary events, also those of a task, can be redirected to a member. */
+	if (!rb)
 		return 0;
-
-	if (!(vma->vm_flags & VM_WRITE)) {
+	if (vma->vm_flags & VM_WRITE)
+		return perf_persistent_may_write(rb);
+	if (READ_ONCE(rb->held)) {
 		vm_flags_clear(vma, VM_MAYWRITE);
-		return 0;
+		perf_set_mapped(rb);
 	}
-	if (rb->overwrite)
+	return 0;
+}
+
+/**
+ * perf_persistent_may_write - may a mapping of a buffer be written to
+ * @rb:		the buffer
+ *
+ * Called by mmap() and mprotect(), with the mmap_lock. Readers of a member go by
+ * what its first page says, so nobody else may have written there: neither now nor
+ * before it was published.
+ *
+ * Return: 0, or -EACCES if it is the buffer of a member.
+ */
+int perf_persistent_may_write(struct perf_buffer *rb)
+{
+	if (READ_ONCE(rb->held))
 		return -EACCES;
-	return atomic_read(&rb->mmap_writable) ? -EBUSY : 0;
-}
 
-/**
- * perf_persistent_mapped - a buffer was mapped
- * @rb:		the buffer
- * @vma:	the mapping, whose mmap_lock is held for writing
- */
-void perf_persistent_mapped(struct perf_buffer *rb, struct vm_area_struct *vma)
-{
-	/* mprotect() can take VM_WRITE away and give it back, but not this. */
-	if (vma->vm_flags & VM_MAYWRITE)
-		atomic_inc(&rb->mmap_writable);
-}
-
-/**
- * perf_persistent_unmapped - undo perf_persistent_mapped()
- * @rb:		the buffer
- * @vma:	the mapping that goes
- */
-void perf_persistent_unmapped(struct perf_buffer *rb, struct vm_area_struct *vma)
-{
-	if (vma->vm_flags & VM_MAYWRITE)
-		atomic_dec(&rb->mmap_writable);
+	WRITE_ONCE(rb->ever_writable, 1);
+	/* Pairs with the one in hold_member(): one of us sees what the other did. */
+	smp_mb();
+	return READ_ONCE(rb->held) ? -EACCES : 0;
 }
 
 /**
@@ -3383,9 +3772,14 @@ void perf_persistent_set_period(struct perf_event *event, u64 value)
 	if (!member)
 		return;
 
+	/* Without a CPU, an event that is not kept has the period that it had. */
+	if (event->attr.sample_period != value)
+		return;
+
+	guard(spinlock)(&perf_member_attr_lock);
 	/* A driver may have made a period of a frequency. */
 	member->attr.freq = event->attr.freq;
-	WRITE_ONCE(member->attr.sample_period, value);
+	member->attr.sample_period = value;
 }
 
 /**
@@ -3396,13 +3790,19 @@ void perf_persistent_set_period(struct perf_event *event, u64 value)
 void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	struct perf_member *member = event->member;
+	struct perf_buffer *rb;
 
-	if (!member)
-		return;
+	if (member) {
+		guard(spinlock)(&perf_member_attr_lock);
+		member->attr.bp_addr = attr->bp_addr;
+		member->attr.bp_type = attr->bp_type;
+		member->attr.bp_len = attr->bp_len;
+	}
 
-	member->attr.bp_addr = attr->bp_addr;
-	member->attr.bp_type = attr->bp_type;
-	member->attr.bp_len = attr->bp_len;
+	guard(rcu)();
+	rb = rcu_dereference(event->rb);
+	if (rb)
+		perf_persistent_attached(event, rb); /* It may be the kernel's now. */
 }
 
 #ifdef CONFIG_SYSCTL

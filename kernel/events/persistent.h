@@ -46,8 +46,8 @@ bool perf_is_member(struct perf_event *event);
 void perf_persistent_changed(struct perf_event *event);
 int perf_persistent_may_redirect(struct perf_event *event);
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma);
-void perf_persistent_mapped(struct perf_buffer *rb, struct vm_area_struct *vma);
-void perf_persistent_unmapped(struct perf_buffer *rb, struct vm_area_struct *vma);
+int perf_persistent_may_write(struct perf_buffer *rb);
+void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb);
 void perf_persistent_set_period(struct perf_event *event, u64 value);
 void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_event_attr *attr);
 bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str);
@@ -102,10 +102,12 @@ static inline int perf_persistent_may_mmap(struct perf_event *event,
 	return 0;
 }
 
-static inline void perf_persistent_mapped(struct perf_buffer *rb,
-					  struct vm_area_struct *vma) { }
-static inline void perf_persistent_unmapped(struct perf_buffer *rb,
-					    struct vm_area_struct *vma) { }
+static inline int perf_persistent_may_write(struct perf_buffer *rb)
+{
+	return 0;
+}
+
+static inline void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb) { }
 static inline void perf_persistent_set_period(struct perf_event *event, u64 value) { }
 static inline void perf_persistent_set_breakpoint(struct perf_event *event,
 						  const struct perf_event_attr *attr) { }

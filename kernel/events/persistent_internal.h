@@ -20,8 +20,11 @@
 struct cred;
 struct file;
 struct perf_buffer;
+struct perf_buffer_set;
 struct perf_stop_list;
+struct perf_tasks;
 struct pid;
+struct ucounts;
 
 /**
  * struct perf_persist_ns - a namespace of persistent events, or a snapshot of one
@@ -43,12 +46,16 @@ struct pid;
  * @cred:	its creator's; with them it makes and pays for what CPUs need that
  *		come online later, and for buffers that replace others
  * @memlock:	RLIMIT_MEMLOCK of who gave it its name, for the same
- * @onlined:	perf_persist_onlined, when it was made
+ * @cover_work:	makes members on CPUs that were online when it got its name
+ * @set:	its buffers, in case that there are any
+ * @tasks:	records of tasks that are older, or NULL
  * @owner_comm:	program that made it
  * @created_ns:	when, in ns of CLOCK_BOOTTIME
  * @name:	empty until it is published
  * @file:	in the "events" directory of the PMU, named @name
  * @enabled:	the same in "enabled", not for a snapshot
+ * @snapshot_lock: one snapshot at a time: how many buffers there are is known; taken
+ *		before perf_persist_lock
  * @source:	of a snapshot: what it was taken of; else NULL
  * @entry:	of a snapshot: in the list of @source, or in that of its spares
  * @snapshots:	that were taken of it, the oldest first
@@ -84,13 +91,16 @@ struct perf_persist_ns {
 	struct pid		*creator;
 	const struct cred	*cred;
 	unsigned long		memlock;
-	unsigned long		onlined;
+	struct work_struct	cover_work;
+	struct perf_buffer_set	*set;
+	struct perf_tasks	*tasks;
 	char			owner_comm[PERF_PERSIST_COMM_SIZE];
 	u64			created_ns;
 	char			name[PERF_PERSIST_NAME_SIZE];
 	struct device_attribute	file;
 	struct device_attribute	enabled;
 
+	struct mutex		snapshot_lock; /* for one at a time */
 	struct perf_persist_ns	*source;
 	struct list_head	entry;
 	struct list_head	snapshots;
@@ -122,41 +132,49 @@ enum perf_member_state {
 /**
  * struct perf_member - what makes a CPU event fit to be persistent
  * @event:	the event, which owns this; of a snapshot, the one that recorded it
- * @openers:	files that have it open, and the namespace that holds it
  * @attr:	what its creator passed; drivers and the core rewrite event->attr
+ * @openers:	files that have it open, and the namespace that holds it
  * @state:	see perf_persist_lock
- * @held:	the namespace is one of @openers
  * @rb:		the buffer that the namespace keeps mapped through this event;
  *		NULL while not held, for a counter, and for an event that writes
  *		to the buffer of another member
  * @ns:		the namespace; stays after a deletion, for those who still read
  * @node:	in perf_persist_ns::members
+ * @held:	the namespace is one of @openers
  * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
  * @wanted:	while the CPU is offline: to be enabled when it is back;
  *		protected by event->ctx->mutex
  * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
  * @deferred:	in perf_persist_deferred
- * @name:	name of the namespace that it is going to make or join
- * @label:	what people call this event
+ * @name:	name of the namespace that it is going to make, or NULL
+ * @label:	what people call this event, or NULL
+ * @missed:	what perf_event::lost_samples counted while the buffer was stopped
+ * @lost_at_stop: perf_event::lost_samples when it was stopped the last time; written
+ *		in any context
  *
- * What changes is protected by perf_persist_lock.
+ * What changes is protected by perf_persist_lock. Each CPU event has one, in a
+ * namespace or not, so it is to be small.
  */
 struct perf_member {
 	struct perf_event	*event;
-	refcount_t		openers;
 	struct perf_event_attr	attr;
+	refcount_t		openers;
 	enum perf_member_state	state;
-	bool			held;
 	struct perf_buffer	*rb;
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;
+	bool			held;
 	bool			all_cpus;
 	bool			wanted;
 	char			*filter;
 	struct llist_node	deferred;
-	char			name[PERF_PERSIST_NAME_SIZE];
-	char			label[PERF_PERSIST_NAME_SIZE];
+	char			*name;
+	char			*label;
+	u64			missed;
+	atomic64_t		lost_at_stop;
 };
+
+static_assert(sizeof(struct perf_member) <= 256);
 
 #define member_of(_node)	rb_entry((_node), struct perf_member, node)
 
@@ -198,12 +216,15 @@ bool perf_member_less(struct rb_node *a, const struct rb_node *b);
 struct perf_member *perf_persist_find_member(struct perf_persist_ns *ns, u64 event_id);
 struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb);
 int perf_persist_may_write(struct perf_persist_ns *ns);
+int perf_persist_may_see(struct perf_persist_ns *ns);
+struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long bytes);
+void perf_persist_uncharge(struct ucounts *ucounts, long bytes);
 long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
 			   struct perf_event_persist __user *uinfo);
 void perf_persist_remove(struct perf_persist_ns *ns);
 void perf_persist_put(struct perf_persist_ns *ns);
 struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
-					    unsigned int nr_pages, int flags);
+					    unsigned int nr_pages);
 void perf_persist_free_buffer(struct perf_buffer *rb);
 void perf_persist_put_opener(struct perf_event *event);
 void perf_persist_set_wakeups(struct perf_member *member);
@@ -215,6 +236,34 @@ bool perf_persist_is_per_cpu(struct perf_event *event);
 struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable);
 void perf_persist_free_event(struct perf_event *event);
 
+/**
+ * struct perf_head_read - how far the writers of a buffer are
+ * @rb:		the buffer
+ * @head:	up to where they have reserved space; it counts down
+ * @writing:	a record there is not complete
+ */
+struct perf_head_read {
+	struct perf_buffer	*rb;
+	unsigned long		head;
+	bool			writing;
+};
+
+struct perf_head_read perf_persist_read_head(struct perf_event *event, struct perf_buffer *rb);
+u64 perf_member_missed(struct perf_member *member);
+u64 perf_member_lost(struct perf_member *member, u64 missed);
+void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member);
+
+/* persistent_buffer.c */
+struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old);
+void perf_set_put(struct perf_buffer_set *set);
+int perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb, unsigned int max);
+void perf_set_remove(struct perf_buffer *rb);
+void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b);
+void perf_set_mapped(struct perf_buffer *rb);
+void perf_set_gone(struct perf_buffer_set *set);
+bool perf_memory_left(unsigned long pages);
+void perf_set_report(struct perf_buffer_set *set, const char *name);
+
 /* persistent_snapshot.c */
 static inline bool is_snapshot(struct perf_persist_ns *ns)
 {
@@ -223,10 +272,12 @@ static inline bool is_snapshot(struct perf_persist_ns *ns)
 
 void perf_snapshot_settle(struct perf_persist_ns *ns);
 unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns);
+bool perf_persist_may_spend(struct perf_persist_ns *ns);
+unsigned int perf_snapshot_needs(struct perf_member *member);
 void perf_snapshot_resume(struct perf_persist_ns *ns);
 bool perf_is_snapshot_ioctl(unsigned int cmd);
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
-			u64 *frozen_at);
+			u64 *frozen_mono);
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
 void perf_snapshot_init(struct perf_persist_ns *ns);
 void perf_snapshot_drop_spares(struct perf_persist_ns *ns, struct list_head *spares);
@@ -248,6 +299,13 @@ void perf_trigger_unlink(struct perf_persist_ns *ns, struct list_head *triggers)
 void perf_trigger_free(struct list_head *triggers);
 void perf_trigger_cover(struct perf_persist_ns *ns, int cpu);
 struct perf_member *perf_trigger_open_next(struct perf_persist_ns *ns, int cpu, u64 event_id);
+
+/* persistent_tasks.c */
+struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks);
+void perf_tasks_put(struct perf_tasks *tasks);
+bool perf_is_tasks_ioctl(unsigned int cmd);
+long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
+		      struct perf_event_tasks __user *arg);
 
 /* Whatever size of its argument the caller knows of */
 static inline bool perf_same_ioctl(unsigned int cmd, unsigned int other)

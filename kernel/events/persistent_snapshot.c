@@ -5,8 +5,9 @@
  * Each member of a namespace that has a buffer gets an empty one instead, and
  * what it had goes to a namespace of its own that is called like the first one,
  * with a dot and a number: it can be listed, opened, read and deleted like any
- * other. No record is copied, nobody who writes has to wait, and who has mapped
- * a buffer goes on to see that one.
+ * other. Nobody who writes has to wait, and a reader who has mapped a buffer goes
+ * on to see that one. Buffers that only tell of tasks stay in use and are copied, as
+ * later snapshots need their records, too.
  *
  *   prepared	All memory that a snapshot takes is allocated: its members, each
  *		with a reference on the event that it is going to be of, and empty
@@ -47,12 +48,15 @@
  * @next_writer: another one with the same @output, from that on, in any order; of
  *		those that are prepared, any other
  * @own:	it is its own @output
+ * @copy:	the buffer is copied: @live goes on writing to it
  * @nr_pages:	of the buffer that @live is going to have
- * @overwrite:	the old buffer was a recorder's
  * @buffer_size: of the old one, bytes of its data area
  * @seq:	of the old one
  * @head:	of the old one, final
  * @lost:	records that @live had lost
+ * @missed:	records that it had not taken while it was stopped
+ * @needs:	what it takes to open the buffer, perf_buffer::needs of the old one
+ * @label:	what perf_member::label points to
  */
 struct perf_snapshot_member {
 	struct perf_member		m;
@@ -60,12 +64,15 @@ struct perf_snapshot_member {
 	struct perf_snapshot_member	*output;
 	struct perf_snapshot_member	*next_writer;
 	bool				own;
-	bool				overwrite;
+	bool				copy;
 	unsigned long			nr_pages;
 	u64				buffer_size;
 	u64				seq;
 	u64				head;
 	u64				lost;
+	u64				missed;
+	unsigned int			needs;
+	char				label[PERF_PERSIST_NAME_SIZE];
 };
 
 #define to_snapshot_member(_member)	container_of((_member), struct perf_snapshot_member, m)
@@ -165,6 +172,12 @@ static struct perf_persist_ns *alloc_snapshot(struct perf_persist_ns *ns)
 	snap->cred = get_cred(ns->cred);
 	memcpy(snap->owner_comm, ns->owner_comm, sizeof(snap->owner_comm));
 	snap->source = get_persist_ns(ns);
+	scoped_guard(mutex, &perf_persist_lock)
+		snap->set = perf_set_alloc(ns->set);
+	if (!snap->set) {
+		perf_persist_put(snap);
+		return NULL;
+	}
 	return snap;
 }
 
@@ -195,9 +208,29 @@ static struct perf_snapshot_member *find_snapshot_member(struct perf_persist_ns 
 	return to_snapshot_member(perf_persist_find_member(snap, member->event->id));
 }
 
+/*
+ * Does a buffer tell of tasks, and of nothing else? Each record there may be what
+ * names the samples of a later snapshot.
+ */
+static bool is_sideband(struct perf_event *owner, struct perf_buffer *rb)
+{
+	struct perf_event *event;
+
+	if (!owner->attr.task)
+		return false;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		if (event->attr.type != PERF_TYPE_SOFTWARE ||
+		    event->attr.config != PERF_COUNT_SW_DUMMY)
+			return false;
+	}
+	return true;
+}
+
 /* @free is a list of as many as @ns has members. */
-static int fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
-			 struct perf_snapshot_member **free)
+static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
+			  struct perf_snapshot_member **free)
 {
 	struct perf_snapshot_member *sm;
 	struct perf_member *member;
@@ -225,9 +258,6 @@ static int fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *n
 
 		if (!owner)
 			continue;
-		if (!rb->overwrite)
-			return -EOPNOTSUPP;
-
 		sm->output = find_snapshot_member(snap, owner);
 		sm->own = sm->output == sm;
 		sm->nr_pages = sm->own ? data_page_nr(rb) : 0;
@@ -236,20 +266,40 @@ static int fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *n
 			sm->output->next_writer = sm;
 		}
 	}
-	return 0;
+}
+
+/*
+ * The set in use, as many as there may be snapshots and spares, and as many as there
+ * may be snapshots once more: readers may have that much mapped of what was trimmed.
+ */
+static unsigned int max_sets(struct perf_persist_ns *ns)
+{
+	return 2 * READ_ONCE(ns->keep) + READ_ONCE(ns->want_spares) + 1;
 }
 
 static int alloc_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
 {
 	struct perf_snapshot_member *sm;
 	struct perf_member *member;
+	unsigned long pages = 0;
+	struct perf_buffer *rb;
+
+	for_each_snapshot_member(sm, member, snap)
+		pages += sm->own ? sm->nr_pages + 1 : 0;
+	if (!perf_memory_left(pages))
+		return -ENOMEM;
 
 	for_each_snapshot_member(sm, member, snap) {
 		if (!sm->own)
 			continue;
-		member->rb = perf_persist_new_buffer(ns, member->event, sm->nr_pages, 0);
-		if (!member->rb)
-			return -ENOMEM;
+		rb = perf_persist_new_buffer(ns, member->event, sm->nr_pages);
+		if (IS_ERR(rb))
+			return PTR_ERR(rb);
+		member->rb = rb;
+		if (perf_set_add(snap->set, rb, max_sets(ns))) {
+			perf_set_report(snap->set, ns->name);
+			return -EBUSY;
+		}
 	}
 	return 0;
 }
@@ -299,10 +349,10 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 			ret = -ENODEV;
 		else if (ns->members_seq != seq)
 			ret = -EAGAIN;
-		else
-			ret = fill_snapshot(snap, ns, &free);
-		if (!ret)
+		if (!ret) {
+			fill_snapshot(snap, ns, &free);
 			ret = apply_sizes(snap, sizes);
+		}
 		mutex_unlock(&perf_persist_lock);
 	}
 	if (!ret)
@@ -406,6 +456,7 @@ static int refill_spares(struct perf_persist_ns *ns)
 	for (;;) {
 		bool more;
 
+		guard(mutex)(&ns->snapshot_lock);
 		mutex_lock(&perf_persist_lock);
 		list_for_each_entry_safe(snap, next, &ns->spares, entry) {
 			if (snap->members_seq == ns->members_seq &&
@@ -452,15 +503,20 @@ static void spare_worker(struct work_struct *work)
 	perf_persist_put(ns); /* Matches get_persist_ns() in queue_spares() */
 }
 
-/* It is the owner who pays, but not for whatever others come up with. */
-static bool may_spend_more(struct perf_persist_ns *ns)
+/**
+ * perf_persist_may_spend - may the caller have the owner of a namespace pay for more
+ * @ns:		the namespace
+ *
+ * Return: true for the owner, and with CAP_IPC_LOCK.
+ */
+bool perf_persist_may_spend(struct perf_persist_ns *ns)
 {
 	return uid_eq(current_euid(), ns->cred->euid) || capable(CAP_IPC_LOCK);
 }
 
 static long set_spares(struct perf_persist_ns *ns, unsigned long nr)
 {
-	bool may_spend = may_spend_more(ns);
+	bool may_spend = perf_persist_may_spend(ns);
 	unsigned int old;
 	long ret = -ENODEV;
 
@@ -500,6 +556,7 @@ static long set_spares(struct perf_persist_ns *ns, unsigned long nr)
  */
 void perf_snapshot_init(struct perf_persist_ns *ns)
 {
+	mutex_init(&ns->snapshot_lock);
 	INIT_LIST_HEAD(&ns->entry);
 	INIT_LIST_HEAD(&ns->snapshots);
 	INIT_LIST_HEAD(&ns->spares);
@@ -525,6 +582,12 @@ void perf_snapshot_members_changed(struct perf_persist_ns *ns)
 /*
  * The swap
  */
+
+/* Does the member get another buffer, of its own or of somebody else? */
+static bool is_swapped(struct perf_snapshot_member *sm)
+{
+	return sm->output && !sm->output->copy;
+}
 
 static struct perf_buffer *new_output(struct perf_snapshot_member *sm)
 {
@@ -552,10 +615,11 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	WRITE_ONCE(rb->held, rb->held + 1);
 	if (sm->own) {
 		rb->owner = live;
-		old->owner = NULL;
+		/* Whether somebody is to be woken is decided in the end. */
+		if (old->watermark == LONG_MAX)
+			WRITE_ONCE(rb->watermark, LONG_MAX);
 	}
 	live->rb = rb;
-	perf_persist_set_wakeups(live);
 	WRITE_ONCE(member->rb, old);
 }
 
@@ -565,10 +629,11 @@ static void swap_output(struct perf_snapshot_member *sm, struct perf_member *mem
 	struct perf_buffer *rb = new_output(sm);
 
 	refcount_inc(&rb->refcount);
-	/* PAUSE_OUTPUT holds it, too, and is for this buffer or for that one. */
-	mutex_lock(&event->mmap_mutex);
+	/* Only PAUSE_OUTPUT changes it, which waits until all members are through. */
 	if (sm->own && rb->nr_pages && member->rb->nr_pages)
 		WRITE_ONCE(rb->paused, READ_ONCE(member->rb->paused));
+	mutex_lock(&event->mmap_mutex);
+	perf_persistent_attached(event, rb);
 	perf_event_swap_buffer(event, rb);
 	mutex_unlock(&event->mmap_mutex);
 }
@@ -579,22 +644,27 @@ static void swap_members(struct perf_persist_ns *snap)
 	struct perf_member *member;
 
 	assert_registry();
+	/* One that gets another size begins anew. */
+	for_each_snapshot_member(sm, member, snap)
+		sm->copy = sm->own && sm->nr_pages == data_page_nr(sm->live->rb) &&
+			   is_sideband(sm->live->event, sm->live->rb);
+
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->own)
+		if (sm->own && !sm->copy)
 			swap_hold(sm);
 	}
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->output && !sm->own)
+		if (is_swapped(sm) && !sm->own)
 			swap_hold(sm);
 	}
 
 	/* Whoever writes to the buffer of another finds it paused if it is to be. */
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->own)
+		if (sm->own && !sm->copy)
 			swap_output(sm, member);
 	}
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->output && !sm->own)
+		if (is_swapped(sm) && !sm->own)
 			swap_output(sm, member);
 	}
 
@@ -607,9 +677,11 @@ static void swap_members(struct perf_persist_ns *snap)
 
 	snap->created_ns = ktime_get_boottime_ns();
 	for_each_snapshot_member(sm, member, snap) {
-		member->attr = sm->live->attr;
-		memcpy(member->label, sm->live->label, sizeof(member->label));
-		sm->lost = atomic64_read(&member->event->lost_samples);
+		perf_member_copy_attr(&member->attr, sm->live);
+		strscpy_pad(sm->label, sm->live->label ?: "");
+		member->label = sm->label;
+		sm->missed = perf_member_missed(sm->live);
+		sm->lost = perf_member_lost(sm->live, sm->missed);
 	}
 }
 
@@ -621,10 +693,67 @@ static bool move_others(struct perf_persist_ns *snap)
 	bool moved = false;
 
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->own)
+		if (sm->own && !sm->copy)
 			moved |= perf_events_move(member->rb, sm->live->rb);
 	}
 	return moved;
+}
+
+/* Where the newest record that is complete begins */
+static unsigned long complete_head(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_head_read read;
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		read = perf_persist_read_head(event, rb);
+		if (!read.writing)
+			return read.head;
+		cond_resched();
+	}
+	/* It may be older, and nobody else can write there. */
+	return READ_ONCE(rb->user_page->data_head);
+}
+
+/*
+ * Copy a buffer that is written to, as a reader would. The copy begins at the head
+ * that there is before. It is good up to the head that there is after it, plus the
+ * size of the buffer: the head counts down, and what is beyond was overwritten.
+ */
+static void copy_buffer(struct perf_snapshot_member *sm)
+{
+	struct perf_buffer *from = sm->live->rb, *to = sm->m.rb;
+	struct perf_event_mmap_page *page = to->user_page;
+	unsigned long head;
+	int i;
+
+	head = complete_head(sm->live->event, from);
+	for (i = 0; i < from->nr_pages; i++) {
+		/* Written to meanwhile; readers are told up to where it is good. */
+		data_race(memcpy(to->data_pages[i], from->data_pages[i],
+				 PAGE_SIZE << page_order(from)));
+		cond_resched();
+	}
+	/* What may be half updated is set anew. */
+	data_race(memcpy(page, from->user_page, PAGE_SIZE));
+	page->lock = 0;
+	page->index = 0;
+	page->data_head = head;
+	to->seq = from->seq;
+	atomic_set(&to->needs, atomic_read(&from->needs));
+	sm->head = perf_persist_read_head(sm->live->event, from).head;
+}
+
+/* Later than all that they are to name. No buffer of @snap can go meanwhile. */
+static void copy_buffers(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->copy)
+			copy_buffer(sm);
+	}
 }
 
 static void finish_members(struct perf_persist_ns *snap)
@@ -640,15 +769,24 @@ static void finish_members(struct perf_persist_ns *snap)
 		if (!sm->output)
 			continue;
 
-		mutex_lock(&event->mmap_mutex);
-		perf_event_swap_finish(event);
-		mutex_unlock(&event->mmap_mutex);
-
 		old = sm->output->m.rb;
-		sm->overwrite = old->overwrite;
+		/* What stays in use counts as such, and the copy as what is kept. */
+		if (sm->own && sm->copy)
+			perf_set_exchange(sm->live->rb, old);
+		if (is_swapped(sm)) {
+			mutex_lock(&event->mmap_mutex);
+			perf_event_swap_finish(event);
+			mutex_unlock(&event->mmap_mutex);
+
+			sm->head = local_read(&old->head);
+			if (sm->own)
+				old->owner = NULL;
+		} else if (!sm->own) {
+			sm->head = sm->output->head;
+		}
+		sm->needs = atomic_read(&old->needs);
 		sm->buffer_size = perf_data_size(old);
 		sm->seq = old->seq;
-		sm->head = local_read(&old->head);
 	}
 }
 
@@ -677,6 +815,7 @@ static void unlink_snapshot(struct perf_persist_ns *snap)
 	struct perf_persist_ns *ns = snap->source;
 
 	assert_registry();
+	perf_set_gone(snap->set);
 	list_del_init(&snap->entry);
 	ns->nr_snapshots--;
 	perf_persist_unreserve_members(count_members(snap));
@@ -742,7 +881,7 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
  * @user:	the LSM has to agree
  * @may_spend:	more memory than so far
  * @trigger:	number of the trigger that asks, or 0
- * @swapped_at:	out: when the last buffer was replaced, ns of CLOCK_BOOTTIME
+ * @swapped_mono: out: when the last buffer was replaced, ns of CLOCK_MONOTONIC
  * @ns_id:	out: id of the snapshot
  * @number:	out: number of the snapshot
  */
@@ -753,7 +892,7 @@ struct perf_snapshot_request {
 	bool				user;
 	bool				may_spend;
 	unsigned int			trigger;
-	u64				swapped_at;
+	u64				swapped_mono;
 	u64				ns_id;
 	unsigned int			number;
 };
@@ -772,6 +911,9 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 		ret = ns->unlinked ? -ENODEV : 0;
 		if (!ret && req->user)
 			ret = perf_persist_may_write(ns);
+		/* What a stop froze is not to be trimmed by what fires after it. */
+		if (!ret && req->trigger && READ_ONCE(ns->stopped))
+			ret = -ECANCELED;
 		if (!ret && !req->may_spend && (req->keep > ns->keep || req->sizes.nr))
 			ret = -EPERM;
 		if (ret)
@@ -797,13 +939,25 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 	return ERR_PTR(ret);
 }
 
-static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
+static void set_all_wakeups(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		if (member->rb)
+			perf_persist_set_wakeups(member);
+	}
+}
+
+static long take_snapshot_locked(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
 {
 	struct perf_persist_ns *snap;
 	LIST_HEAD(unused);
 	LIST_HEAD(gone);
 	long ret = 0;
 
+	lockdep_assert_held(&ns->snapshot_lock);
 	snap = lock_for_snapshot(ns, req, &unused);
 	if (IS_ERR(snap)) {
 		ret = PTR_ERR(snap);
@@ -814,8 +968,12 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		ret = name_snapshot(snap, ns);
 	if (!ret) {
 		ns->swapping = true;
+		swap(ns->set, snap->set);
+		snap->tasks = perf_tasks_get(ns->tasks);
+		if (req->clear)
+			perf_set_gone(snap->set);
 		swap_members(snap);
-		req->swapped_at = snap->created_ns;
+		req->swapped_mono = ktime_get_ns();
 	} else {
 		list_add(&snap->entry, &unused);
 	}
@@ -827,6 +985,8 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	synchronize_rcu();
 	if (move_others(snap))
 		synchronize_rcu();
+	if (!req->clear)
+		copy_buffers(snap);
 
 	mutex_lock(&perf_persist_lock);
 	finish_members(snap);
@@ -848,6 +1008,7 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		trim_snapshots(ns, &gone);
 	}
 	WRITE_ONCE(ns->swapping, false);
+	set_all_wakeups(ns);
 	perf_persist_changed(ns);
 	mutex_unlock(&perf_persist_lock);
 
@@ -857,25 +1018,31 @@ out:
 	return ret;
 }
 
+static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
+{
+	guard(mutex)(&ns->snapshot_lock);
+	return take_snapshot_locked(ns, req);
+}
+
 /**
  * perf_snapshot_take - take a snapshot for a trigger
  * @ns:		the namespace
  * @trigger:	number of the trigger
  * @number:	out: number of the snapshot
- * @frozen_at:	out: when the last buffer was replaced, ns of CLOCK_BOOTTIME
+ * @frozen_mono: out: when the last buffer was replaced, ns of CLOCK_MONOTONIC
  *
  * Called without a lock.
  *
  * Return: 0, or see perf_snapshot_ioctl().
  */
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
-			u64 *frozen_at)
+			u64 *frozen_mono)
 {
 	struct perf_snapshot_request req = { .trigger = trigger };
 	long ret = take_snapshot(ns, &req);
 
 	*number = req.number;
-	*frozen_at = req.swapped_at;
+	*frozen_mono = req.swapped_mono;
 	return ret;
 }
 
@@ -908,6 +1075,13 @@ void perf_snapshot_resume(struct perf_persist_ns *ns)
 	if (!READ_ONCE(ns->stopped))
 		return;
 
+	for_each_ns_member(member, ns) {
+		u64 lost = atomic64_read(&member->event->lost_samples);
+
+		/* A stop that comes before the next line finds it done up to here. */
+		member->missed += lost - atomic64_read(&member->lost_at_stop);
+		atomic64_set(&member->lost_at_stop, lost);
+	}
 	WRITE_ONCE(ns->stopped, false);
 	/* Pairs with the second one in stop_buffers(): what it pauses now it pauses again. */
 	smp_mb();
@@ -983,7 +1157,7 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 		return -EFAULT;
 
 	req.keep = arg.keep;
-	req.may_spend = may_spend_more(ns);
+	req.may_spend = perf_persist_may_spend(ns);
 	if (resize) {
 		ret = get_sizes(&req.sizes, &arg);
 		if (ret)
@@ -1012,10 +1186,13 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *		not a member with a buffer of its own; SPARES: too many
  *  -E2BIG	the structure is larger than a page, or has fields that are not known
  *		here and not 0; its size now holds what the kernel knows
- *  -EOPNOTSUPP	it is a snapshot, or has forward buffers
+ *  -EOPNOTSUPP	it is a snapshot
  *  -EPERM	RESIZE, or more snapshots or spares than before, for somebody else's
- *		namespace and without CAP_IPC_LOCK
- *  -ENOMEM	out of memory, or its owner may not lock so much; see RLIMIT_MEMLOCK
+ *		namespace and without CAP_IPC_LOCK; or the owner may not lock so
+ *		much, see RLIMIT_MEMLOCK
+ *  -EBUSY	readers have as many snapshots mapped that are deleted as there may be
+ *		others; the kernel's log says who
+ *  -ENOMEM	out of memory, or it would take more than half of what is available
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
  */
@@ -1053,13 +1230,24 @@ void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member
 		info->buffer_size = sm->buffer_size;
 		info->buffer_seq = sm->seq;
 		info->head = sm->head;
-		if (sm->overwrite)
-			info->flags |= PERF_PERSIST_OVERWRITE;
+		info->flags |= PERF_PERSIST_OVERWRITE;
 	}
 	info->lost = sm->lost;
+	info->missed = sm->missed;
 	info->source_id = snap->source->id;
 	info->number = snap->number;
 	info->trigger = snap->trigger;
+}
+
+/**
+ * perf_snapshot_needs - what it takes to open the buffer of a member
+ * @member:	a member of a snapshot
+ *
+ * Return: perf_buffer::needs of its buffer, or 0 if it has none of its own.
+ */
+unsigned int perf_snapshot_needs(struct perf_member *member)
+{
+	return READ_ONCE(member->rb) ? to_snapshot_member(member)->needs : 0;
 }
 
 /**
@@ -1111,12 +1299,15 @@ static struct perf_buffer *map_buffer(struct perf_snapshot_member *sm)
 	struct perf_buffer *rb;
 
 	/* Who frees it waits for a grace period. */
-	guard(rcu)();
-	rb = READ_ONCE(sm->m.rb);
-	if (!rb || !atomic_inc_not_zero(&rb->mmap_count))
-		return NULL;
-	refcount_inc(&rb->refcount); /* not the first, as it was mapped */
-	return rb;
+	scoped_guard(rcu) {
+		rb = READ_ONCE(sm->m.rb);
+		if (!rb || !refcount_inc_not_zero(&rb->refcount))
+			return NULL;
+	}
+	if (atomic_inc_not_zero(&rb->mmap_count))
+		return rb;
+	ring_buffer_put(rb); /* could be last */
+	return NULL;
 }
 
 static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
@@ -1146,6 +1337,7 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	}
 
+	perf_set_mapped(rb);
 	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
 	vma->vm_private_data = rb;
 	vma->vm_ops = &snapshot_vm_ops;

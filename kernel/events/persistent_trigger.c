@@ -42,6 +42,9 @@
 /* More than that is a mistake. */
 #define PERF_TRIGGERS_MAX	64
 
+/* What could not be done is not tried again before, however often it fires. */
+#define PERF_TRIGGER_RETRY_NS	((u64)NSEC_PER_SEC)
+
 /**
  * struct perf_trigger - when something happens, do something
  * @entry:	in perf_persist_ns::triggers
@@ -54,8 +57,9 @@
  * @not_before:	until then it only counts, ns of CLOCK_BOOTTIME
  * @started:	how often it did more than that, and did not fail
  * @stopped:	there was something to stop
- * @fired_at:	when it became @pending
- * @frozen_at:	when the last buffer was stopped or replaced
+ * @fired_at:	when it became @pending, ns of CLOCK_BOOTTIME
+ * @fired_mono:	the same, ns of CLOCK_MONOTONIC, which @timer goes by
+ * @frozen_mono: when the last buffer was stopped or replaced, ns of CLOCK_MONOTONIC
  * @irq_work:	leaves the context of the event
  * @timer:	waits for perf_event_trigger::after_ns
  * @work:	does what needs to sleep
@@ -76,7 +80,8 @@ struct perf_trigger {
 	u64				started;
 	bool				stopped;
 	u64				fired_at;
-	u64				frozen_at;
+	u64				fired_mono;
+	u64				frozen_mono;
 	struct irq_work			irq_work;
 	struct hrtimer			timer;
 	struct work_struct		work;
@@ -111,6 +116,7 @@ struct perf_stop_list {
 
 /* Triggers of panic() and of oopses: read under RCU, whatever else is broken. */
 static LIST_HEAD(perf_fatal_triggers);
+static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
 
 /*
  * Firing, in any context
@@ -131,10 +137,19 @@ static bool stop_buffers(struct perf_persist_ns *ns)
 	if (!list)
 		return false;
 
+	/* What they do not take from here on is not lost. */
+	for (i = 0; !READ_ONCE(ns->stopped) && i < list->nr; i++) {
+		atomic64_set(&list->events[i]->member->lost_at_stop,
+			     atomic64_read(&list->events[i]->lost_samples));
+	}
+
 	do {
-		WRITE_ONCE(ns->stopped, true);
+		/* Pairs with smp_load_acquire() in perf_member_missed(). */
+		smp_store_release(&ns->stopped, true);
 		/* Pairs with those in swap_members() and perf_trigger_follow(). */
 		smp_mb();
+		/* Whoever is not in the list by now sees that it is to be stopped. */
+		list = rcu_dereference(ns->stop_list) ?: list;
 		for (i = 0; i < list->nr; i++) {
 			rb = READ_ONCE(list->events[i]->rb);
 			if (rb)
@@ -171,13 +186,14 @@ static bool start_trigger(struct perf_trigger *trigger)
 	}
 	WRITE_ONCE(trigger->started, trigger->started + 1);
 	trigger->fired_at = now;
+	trigger->fired_mono = ktime_get_mono_fast_ns();
 	return true;
 }
 
 static void stop_now(struct perf_trigger *trigger)
 {
 	trigger->stopped = stop_buffers(trigger->ns);
-	trigger->frozen_at = ktime_get_boot_fast_ns();
+	trigger->frozen_mono = ktime_get_mono_fast_ns();
 }
 
 static void fire_trigger(struct perf_trigger *trigger)
@@ -208,6 +224,7 @@ void perf_persistent_fatal(bool panic)
 	static atomic_t fatal_cpu = ATOMIC_INIT(-1);
 	u32 when = panic ? PERF_TRIGGER_WHEN_PANIC : PERF_TRIGGER_WHEN_OOPS;
 	int none = -1, cpu = raw_smp_processor_id();
+	unsigned int nr = READ_ONCE(perf_nr_fatal_triggers);
 	struct perf_trigger *trigger;
 
 	if (list_empty(&perf_fatal_triggers) || !rcu_is_watching())
@@ -218,6 +235,9 @@ void perf_persistent_fatal(bool panic)
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(trigger, &perf_fatal_triggers, fatal) {
+		/* A list that is broken may have no end. */
+		if (!nr--)
+			break;
 		if (trigger->arg.when != when)
 			continue;
 		if (!panic)
@@ -264,25 +284,27 @@ static void trigger_worker(struct work_struct *work)
 	long ret = 0;
 
 	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT)
-		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_at);
+		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_mono);
 	else if (!trigger->stopped)
 		ret = -ENOMEM;
 
 	mutex_lock(&perf_persist_lock);
 	if (ret) {
+		/* It counts neither for the cool-down nor for how often it may act. */
 		WRITE_ONCE(trigger->started, trigger->started - 1);
+		until = ktime_get_boottime_ns() + PERF_TRIGGER_RETRY_NS;
 		arg->failed++;
 		arg->error = -ret;
 	} else {
-		due = trigger->fired_at + arg->after_ns;
+		if (check_add_overflow(trigger->fired_at, arg->cool_down_ns, &until))
+			until = U64_MAX;
+		due = trigger->fired_mono + arg->after_ns;
 		arg->acted++;
 		arg->error = 0;
 		arg->snapshot = number;
-		arg->freeze_ns = trigger->frozen_at > due ? trigger->frozen_at - due : 0;
+		arg->freeze_ns = trigger->frozen_mono > due ? trigger->frozen_mono - due : 0;
 	}
 	arg->last_fired_ns = trigger->fired_at;
-	if (check_add_overflow(trigger->fired_at, arg->cool_down_ns, &until))
-		until = U64_MAX;
 	WRITE_ONCE(trigger->not_before, until);
 	perf_persist_changed(ns);
 	mutex_unlock(&perf_persist_lock);
@@ -448,8 +470,10 @@ static void unlink_trigger(struct perf_trigger *trigger, struct list_head *trigg
 {
 	assert_registry();
 	list_move(&trigger->entry, triggers);
-	if (!list_empty(&trigger->fatal))
+	if (!list_empty(&trigger->fatal)) {
 		list_del_rcu(&trigger->fatal);
+		WRITE_ONCE(perf_nr_fatal_triggers, perf_nr_fatal_triggers - 1);
+	}
 }
 
 /**
@@ -548,8 +572,10 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 				perf_persist_unreserve_members(1);
 			return ret;
 		}
-		if (new->arg.when != PERF_TRIGGER_WHEN_EVENT)
+		if (new->arg.when != PERF_TRIGGER_WHEN_EVENT) {
 			list_add_tail_rcu(&new->fatal, &perf_fatal_triggers);
+			WRITE_ONCE(perf_nr_fatal_triggers, perf_nr_fatal_triggers + 1);
+		}
 	}
 	if (te)
 		link_event(trigger, te);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,10 @@
 #include "util/persistent-slice.h"
 #include "util/units.h"
 
-/* perf ctl --wait: nothing happened in time */
-#define EXIT_TIMEOUT	2
+/* As Documentation/perf-ctl.txt has it */
+#define EXIT_FAILED	1
+#define EXIT_USAGE	2
+#define EXIT_TIMEOUT	2	/* of --wait: nothing happened in time */
 
 static struct {
 	bool		 list;
@@ -42,6 +45,7 @@ static struct {
 	bool		 trigger;
 	bool		 wait;
 	bool		 json;
+	bool		 set_spares;
 	const char	*spares;
 	const char	*keep;
 	const char	*mmap_pages;
@@ -53,6 +57,7 @@ static struct {
 	const char	*from;
 	const char	*to;
 	const char	*max_size;
+	const char	**command;	/* of --wait */
 	struct persistent_trigger_opts to_trigger;
 	u32		 nr;		/* of the option that the verb takes */
 } ctl;
@@ -87,7 +92,7 @@ static const struct option ctl_options[] = {
 	OPT_STRING(0, "after", &ctl.to_trigger.after, "time",
 		   "of -t: record for this long before it is done, as in 200ms"),
 	OPT_STRING(0, "cool-down", &ctl.to_trigger.cool_down, "time",
-		   "of -t: do it at most once in this time"),
+		   "of -t: do it at most once in this time; 1s for snapshots, 0 for no limit"),
 	OPT_STRING(0, "times", &ctl.to_trigger.times, "number", "of -t: do it at most so often"),
 	OPT_STRING(0, "remove", &ctl.remove, "number", "of -t: remove the trigger of this number"),
 	OPT_BOOLEAN(0, "wait", &ctl.wait,
@@ -106,18 +111,23 @@ static const struct option ctl_options[] = {
 	OPT_END()
 };
 
+enum {
+	USAGE_LIST, USAGE_READ, USAGE_DELETE, USAGE_ENABLE, USAGE_SNAPSHOT, USAGE_SPARES,
+	USAGE_CLEAR, USAGE_RESIZE, USAGE_TRIGGER, USAGE_REMOVE, USAGE_WAIT,
+};
+
 static const char * const ctl_usage[] = {
-	"perf ctl -l [-v | --json] [<namespace>]",
-	"perf ctl -r <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
-	"perf ctl -d <namespace>...",
-	"perf ctl --enable | --disable <namespace>...",
-	"perf ctl -s [--keep <number>] <namespace>...",
-	"perf ctl --spares <number> <namespace>...",
-	"perf ctl --clear <namespace>...",
-	"perf ctl --resize <namespace> -m <size> [--keep <number>]",
-	"perf ctl -t <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>]",
-	"perf ctl -t <namespace> --remove <number>",
-	"perf ctl --wait <namespace> [--timeout <time>] [-- <command>]",
+	[USAGE_LIST] = "perf ctl -l [-v | --json] [<namespace>]",
+	[USAGE_READ] = "perf ctl -r <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
+	[USAGE_DELETE] = "perf ctl -d <namespace>...",
+	[USAGE_ENABLE] = "perf ctl --enable | --disable <namespace>...",
+	[USAGE_SNAPSHOT] = "perf ctl -s [--keep <number>] <namespace>...",
+	[USAGE_SPARES] = "perf ctl --spares <number> <namespace>...",
+	[USAGE_CLEAR] = "perf ctl --clear <namespace>...",
+	[USAGE_RESIZE] = "perf ctl --resize <namespace> -m <size> [--keep <number>]",
+	[USAGE_TRIGGER] = "perf ctl -t <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>]",
+	[USAGE_REMOVE] = "perf ctl -t <namespace> --remove <number>",
+	[USAGE_WAIT] = "perf ctl --wait <namespace> [--timeout <time>] [-- <command>]",
 	NULL
 };
 
@@ -178,8 +188,9 @@ static int check_max_size(const char *size)
 	return -EINVAL;
 }
 
-static int __cmd_read(const char *name)
+static int __cmd_read(int nr_names __maybe_unused, const char **names)
 {
+	const char *name = names[0];
 	const struct {
 		const char *option;
 		const char *value;
@@ -322,7 +333,7 @@ static int resize(struct persistent_ns *ns, unsigned int pages)
 	return 0;
 }
 
-static int __cmd_resize(const char *name)
+static int __cmd_resize(int nr_names __maybe_unused, const char **names)
 {
 	struct persistent_ns *ns;
 	unsigned int pages;
@@ -334,7 +345,7 @@ static int __cmd_resize(const char *name)
 		return -1;
 	}
 
-	ns = persistent_ns__open(name, /*write=*/true);
+	ns = persistent_ns__open(names[0], /*write=*/true);
 	err = ns ? resize(ns, pages) : -1;
 	persistent_ns__close(ns);
 	return err;
@@ -345,17 +356,39 @@ static int set_spares(struct persistent_ns *ns)
 	return persistent_ns__set_spares(ns, ctl.nr);
 }
 
-static int add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger)
+/* Those that matter may be the first ones. */
+static void tell_how_often(const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
 {
-	int err = persistent_ns__add_trigger(ns, trigger, &ctl.to_trigger);
+	if (!trigger->cool_down_ns)
+		pr_info("[ perf ctl: a snapshot each time it happens, as --cool-down is 0 ]\n");
+	else if (!ctl.to_trigger.cool_down)
+		pr_info("[ perf ctl: one snapshot in 1s at most, --cool-down changes that ]\n");
 
-	if (!err)
-		pr_info("[ perf ctl: trigger %u of '%s': %s when %s ]\n", trigger->number,
-			ns->name, persistent_trigger__action(trigger), ctl.to_trigger.when);
-	return err;
+	if (!trigger->times || trigger->times > ns->keep)
+		pr_info("[ perf ctl: the newest %u are kept, 'perf ctl -s --keep' changes that; '--times %u' keeps the first ones ]\n",
+			ns->keep, ns->keep);
 }
 
-static int __cmd_trigger(const char *name)
+static int add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger)
+{
+	char events[32] = "";
+	int nr_events;
+	int err = persistent_ns__add_trigger(ns, trigger, &ctl.to_trigger, &nr_events);
+
+	if (err)
+		return err;
+
+	/* sched:* */
+	if (nr_events > 1)
+		scnprintf(events, sizeof(events), ", any of %d events", nr_events);
+	pr_info("[ perf ctl: trigger %u of '%s': %s when %s%s ]\n", trigger->number,
+		ns->name, persistent_trigger__action(trigger), ctl.to_trigger.when, events);
+	if (trigger->action == PERF_TRIGGER_DO_SNAPSHOT)
+		tell_how_often(ns, trigger);
+	return 0;
+}
+
+static int __cmd_trigger(int nr_names __maybe_unused, const char **names)
 {
 	struct perf_event_trigger trigger;
 	struct persistent_ns *ns;
@@ -368,7 +401,7 @@ static int __cmd_trigger(const char *name)
 	if (err)
 		return err;
 
-	ns = persistent_ns__open(name, /*write=*/true);
+	ns = persistent_ns__open(names[0], /*write=*/true);
 	if (!ns)
 		return -1;
 	err = ctl.remove ? persistent_ns__remove_trigger(ns, ctl.nr) : add_trigger(ns, &trigger);
@@ -411,8 +444,9 @@ static int run_command(const char **argv, const char *name, const struct persist
 	return errno == ENOENT ? 127 : 126;
 }
 
-static int __cmd_wait(const char *name, const char **command)
+static int __cmd_wait(int nr_names __maybe_unused, const char **names)
 {
+	const char *name = names[0];
 	struct persistent_notice notice;
 	struct persistent_ns *ns;
 	u64 timeout = 0;
@@ -428,8 +462,8 @@ static int __cmd_wait(const char *name, const char **command)
 	err = persistent_ns__wait(ns, timeout, tell_waiting, &notice);
 	if (!err) {
 		tell_notice(ns, &notice);
-		if (*command)
-			err = run_command(command, name, &notice);
+		if (ctl.command)
+			err = run_command(ctl.command, name, &notice);
 	} else if (err == -ETIMEDOUT) {
 		pr_err("No snapshot of '%s' was taken within %s, and no trigger has stopped it.\n",
 		       name, ctl.timeout);
@@ -442,59 +476,149 @@ static int __cmd_wait(const char *name, const char **command)
 	return err;
 }
 
-/* Options that mean nothing without a verb, and how to call it */
-static void check_options(void)
+/* The reason first, and how to call what was meant; not all that perf ctl can do. */
+static int err_usage(int usage, const char *fmt, ...) __printf(2, 3);
+
+static int err_usage(int usage, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fprintf(stderr, ".\n Usage: %s\n", ctl_usage[usage]);
+	return EXIT_USAGE;
+}
+
+static int __cmd_enable(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, persistent_ns__enable);
+}
+
+static int __cmd_disable(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, persistent_ns__disable);
+}
+
+static int __cmd_snapshot(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, take_snapshot);
+}
+
+static int __cmd_spares(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, set_spares);
+}
+
+static int __cmd_clear(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, persistent_ns__clear);
+}
+
+/* One of these is given, with so many names. */
+static const struct verb {
+	const char	*option;
+	const bool	*given;
+	int		(*run)(int argc, const char **argv);
+	int		usage;
+	int		min;
+	int		max;
+} verbs[] = {
+	{ "-l", &ctl.list, __cmd_list, USAGE_LIST, 0, 1 },
+	{ "-r", &ctl.read, __cmd_read, USAGE_READ, 1, 1 },
+	{ "-d", &ctl.delete, __cmd_delete, USAGE_DELETE, 1, INT_MAX },
+	{ "--enable", &ctl.enable, __cmd_enable, USAGE_ENABLE, 1, INT_MAX },
+	{ "--disable", &ctl.disable, __cmd_disable, USAGE_ENABLE, 1, INT_MAX },
+	{ "-s", &ctl.snapshot, __cmd_snapshot, USAGE_SNAPSHOT, 1, INT_MAX },
+	{ "--spares", &ctl.set_spares, __cmd_spares, USAGE_SPARES, 1, INT_MAX },
+	{ "--clear", &ctl.clear, __cmd_clear, USAGE_CLEAR, 1, INT_MAX },
+	{ "--resize", &ctl.resize, __cmd_resize, USAGE_RESIZE, 1, 1 },
+	{ "-t", &ctl.trigger, __cmd_trigger, USAGE_TRIGGER, 1, 1 },
+	{ "--wait", &ctl.wait, __cmd_wait, USAGE_WAIT, 1, 1 },
+};
+
+/* Options that mean nothing without a verb */
+static int check_options(void)
 {
 	const struct persistent_trigger_opts *to = &ctl.to_trigger;
+	const bool adds = to->when || to->filter || to->count || to->action || to->after ||
+			  to->cool_down || to->times;
 	const struct {
 		bool		given;
-		bool		verb;
+		bool		good;
+		int		usage;
 		const char	*msg;
 	} checks[] = {
 		{ ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size,
-		  ctl.read,
-		  "-o, -C, --last, --from, --to and --max-size belong to -r\n" },
-		{ ctl.json, ctl.list, "-j belongs to -l\n" },
-		{ ctl.keep, ctl.snapshot || ctl.resize, "--keep belongs to -s and --resize\n" },
-		{ ctl.mmap_pages, ctl.resize, "-m belongs to --resize\n" },
-		{ ctl.resize, ctl.mmap_pages, "--resize takes a size: -m\n" },
-		{ to->when || to->filter || to->count || to->action || to->after ||
-		  to->cool_down || to->times || ctl.remove, ctl.trigger,
-		  "--when, --filter, --count, --do, --after, --cool-down, --times and --remove belong to -t\n"
+		  ctl.read, USAGE_READ,
+		  "-o, -C, --last, --from, --to and --max-size belong to -r" },
+		{ ctl.json, ctl.list, USAGE_LIST, "-j belongs to -l" },
+		{ ctl.keep, ctl.snapshot || ctl.resize, USAGE_SNAPSHOT,
+		  "--keep belongs to -s and --resize" },
+		{ ctl.mmap_pages, ctl.resize, USAGE_RESIZE, "-m belongs to --resize" },
+		{ ctl.resize, ctl.mmap_pages, USAGE_RESIZE, "--resize takes a size: -m" },
+		{ adds || ctl.remove, ctl.trigger, USAGE_TRIGGER,
+		  "--when, --filter, --count, --do, --after, --cool-down, --times and --remove belong to -t"
 		},
-		{ ctl.trigger && !ctl.remove, to->when && to->action,
-		  "-t takes --when and --do to add a trigger, or --remove\n" },
-		{ ctl.remove, !to->when && !to->filter && !to->count && !to->action && !to->after &&
-		  !to->cool_down && !to->times, "--remove takes no other option about triggers\n" },
-		{ ctl.timeout, ctl.wait, "--timeout belongs to --wait\n" },
+		{ ctl.trigger && !ctl.remove, to->when && to->action, USAGE_TRIGGER,
+		  "-t takes --when and --do to add a trigger, or --remove" },
+		{ ctl.remove, !adds, USAGE_REMOVE,
+		  "--remove takes no other option about triggers" },
+		{ ctl.timeout || ctl.command, ctl.wait, USAGE_WAIT,
+		  ctl.timeout ? "--timeout belongs to --wait" : "A command belongs to --wait" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
-		if (checks[i].given && !checks[i].verb)
-			usage_with_options_msg(ctl_usage, ctl_options, "%s", checks[i].msg);
+		if (checks[i].given && !checks[i].good)
+			return err_usage(checks[i].usage, "%s", checks[i].msg);
 	}
+	return 0;
 }
 
-static void check_verb(int argc)
+static int check_names(const struct verb *verb, int argc, const char **argv)
 {
-	const bool one = ctl.read || ctl.resize || ctl.trigger || ctl.wait;
-
-	if (ctl.list + ctl.read + ctl.delete + ctl.enable + ctl.disable + ctl.snapshot +
-	    !!ctl.spares + ctl.clear + ctl.resize + ctl.trigger + ctl.wait != 1 ||
-	    (ctl.list && argc > 1) || (one && argc != 1) || (!ctl.list && !argc))
-		usage_with_options(ctl_usage, ctl_options);
+	if (argc < verb->min)
+		return err_usage(verb->usage, "%s needs the name of a namespace, see 'perf ctl -l'",
+				 verb->option);
+	if (argc > verb->max)
+		return err_usage(verb->usage, "%s takes one namespace: '%s' is one too many",
+				 verb->option, argv[verb->max]);
+	return 0;
 }
 
-/* What is behind --, which ends @argv; NULL comes first if that is nothing. */
+/* The one that is given; NULL: it was said what is wrong. */
+static const struct verb *find_verb(void)
+{
+	const struct verb *verb = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (!*verbs[i].given)
+			continue;
+		if (verb) {
+			err_usage(verbs[i].usage, "%s and %s are two things to do: use one at a time",
+				  verb->option, verbs[i].option);
+			return NULL;
+		}
+		verb = &verbs[i];
+	}
+
+	if (!verb)
+		err_usage(USAGE_LIST,
+			  "Nothing to do: use one of -l, -r, -d, -s, -t, --enable, --disable, --spares, --clear,\n"
+			  "--resize and --wait, see 'perf ctl -h'");
+	return verb;
+}
+
+/* What is behind --, which ends @argv; NULL if that is nothing. */
 static const char **split_command(int *argc, const char **argv)
 {
 	for (int i = 0; i < *argc; i++) {
 		if (!strcmp(argv[i], "--")) {
 			*argc = i;
-			return argv + i + 1;
+			return argv[i + 1] ? argv + i + 1 : NULL;
 		}
 	}
-	return argv + *argc;
+	return NULL;
 }
 
 static int parse_numbers(void)
@@ -510,38 +634,27 @@ static int parse_numbers(void)
 
 int cmd_ctl(int argc, const char **argv)
 {
-	const char **command;
+	const struct verb *verb;
+	int err;
 
 	argc = parse_options(argc, argv, ctl_options, ctl_usage, PARSE_OPT_KEEP_DASHDASH);
-	command = split_command(&argc, argv);
+	ctl.command = split_command(&argc, argv);
+	ctl.set_spares = ctl.spares;
 
-	check_verb(argc);
-	check_options();
-	if (*command && !ctl.wait)
-		usage_with_options_msg(ctl_usage, ctl_options, "a command belongs to --wait\n");
+	/* An option says more of what was meant than a verb that is missing. */
+	err = check_options();
+	if (err)
+		return err;
+	verb = find_verb();
+	if (!verb)
+		return EXIT_USAGE;
+	err = check_names(verb, argc, argv);
+	if (err)
+		return err;
 
 	if (persistent__check_supported() || parse_numbers())
-		return -1;
+		return EXIT_FAILED;
 
-	if (ctl.list)
-		return __cmd_list(argc, argv);
-	if (ctl.read)
-		return __cmd_read(argv[0]);
-	if (ctl.enable)
-		return on_each_ns(argc, argv, persistent_ns__enable);
-	if (ctl.disable)
-		return on_each_ns(argc, argv, persistent_ns__disable);
-	if (ctl.snapshot)
-		return on_each_ns(argc, argv, take_snapshot);
-	if (ctl.spares)
-		return on_each_ns(argc, argv, set_spares);
-	if (ctl.clear)
-		return on_each_ns(argc, argv, persistent_ns__clear);
-	if (ctl.resize)
-		return __cmd_resize(argv[0]);
-	if (ctl.trigger)
-		return __cmd_trigger(argv[0]);
-	if (ctl.wait)
-		return __cmd_wait(argv[0], command);
-	return __cmd_delete(argc, argv);
+	err = verb->run(argc, argv);
+	return err < 0 ? EXIT_FAILED : err;
 }

@@ -206,8 +206,6 @@ PERF.DATA, which is any recording of tracepoints on the same kernel."""
             rb = member["rb"]
             if not int(rb) or int(rb) in buffers:
                 continue
-            if not int(rb["overwrite"]):
-                raise gdb.GdbError("'{}' is a queue.".format(argv[0]))
             buffers.add(int(rb))
             out += records(rb.dereference())
         with open(argv[1], "wb") as file:

@@ -20,12 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <sys/ioctl.h>
 #include <internal/lib.h>
+#include <linux/capability.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 #include <linux/time64.h>
+#include "cap.h"
 #include "debug.h"
 #include "persistent.h"
 #include "util.h"
@@ -46,6 +49,23 @@ int persistent__parse_number(const char *option, const char *str, u32 min, u32 m
 	return -EINVAL;
 }
 
+/*
+ * Only the owner, or CAP_IPC_LOCK, may ask for more memory than there was. Whoever asks,
+ * the owner has a limit.
+ */
+static void err_no_more_buffers(const struct persistent_ns *ns, const char *what)
+{
+	bool used_root;
+
+	if (ns->owner_uid == geteuid() || perf_cap__capable(CAP_IPC_LOCK, &used_root))
+		pr_err("Cannot %s '%s': its buffers would be more than its owner may lock, and nothing is\n"
+		       "lost. Delete snapshots, or make the namespace anew with a higher 'ulimit -l' or\n"
+		       "kernel.perf_event_mlock_kb.\n", what, ns->name);
+	else
+		pr_err("Cannot %s '%s': only its owner, who pays for the buffers, or a user with CAP_IPC_LOCK,\n"
+		       "like root, may ask for more of them.\n", what, ns->name);
+}
+
 static int err_control(int err, const struct persistent_ns *ns, const char *what)
 {
 	char buf[STRERR_BUFSIZE];
@@ -54,9 +74,13 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 	case 0:
 		break;
 	case -ENOMEM:
-		pr_err("Cannot %s '%s': there is no memory for more buffers, and nothing is lost. Delete\n"
-		       "snapshots, raise 'ulimit -l', or have buffers ready before with 'perf ctl --spares'.\n",
+		pr_err("Cannot %s '%s': not enough memory available, and nothing is lost.\n"
+		       "Delete snapshots, or have buffers ready before with 'perf ctl --spares'.\n",
 		       what, ns->name);
+		break;
+	case -EBUSY:
+		pr_err("Cannot %s '%s': readers have too many deleted snapshots mapped;\n"
+		       "dmesg says who. Nothing is lost.\n", what, ns->name);
 		break;
 	case -ENOSPC:
 		pr_err("Cannot %s '%s': as many events are kept as kernel.perf_event_max_persistent allows,\n"
@@ -64,13 +88,7 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 		       what, ns->name);
 		break;
 	case -EPERM:
-		pr_err("Cannot %s '%s': its owner is somebody else, whose memory more buffers are. Ask for\n"
-		       "no more of them than there were, or be one who has CAP_IPC_LOCK, like root.\n",
-		       what, ns->name);
-		break;
-	case -EOPNOTSUPP:
-		pr_err("Cannot %s '%s': it is a queue, of events with the term 'no-overwrite', whose records\n"
-		       "are for the one who empties it.\n", what, ns->name);
+		err_no_more_buffers(ns, what);
 		break;
 	case -ENODEV:
 		pr_err("Cannot %s '%s': it was deleted.\n", what, ns->name);
@@ -256,7 +274,7 @@ static void warn_failed(const struct persistent_ns *ns, const struct perf_event_
 
 	pr_warning("WARNING: trigger %u fired and could not %s '%s': %s\n", trigger->number,
 		   trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "take a snapshot of",
-		   ns->name, str_error_r(trigger->error, buf, sizeof(buf)));
+		   ns->name, persistent_trigger__error(trigger, buf, sizeof(buf)));
 }
 
 static bool find_notice(const struct persistent_ns *ns, const struct state *was,

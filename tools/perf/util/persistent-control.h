@@ -3,6 +3,7 @@
 #define __PERF_PERSISTENT_CONTROL_H
 
 #include <linux/types.h>
+#include <stddef.h>
 
 struct perf_event_trigger;
 struct persistent_ns;
@@ -35,19 +36,23 @@ struct persistent_trigger_opts {
 	const char	*count;
 	const char	*action;
 	const char	*after;
-	const char	*cool_down;
+	const char	*cool_down;	/* "0": none, NULL: that of the action */
 	const char	*times;
 };
 
 int persistent_trigger__parse(struct perf_event_trigger *trigger,
 			      const struct persistent_trigger_opts *opts);
+/* @nr_events: how many events --when stands for; 0: panic or oops, which are none */
 int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,
-			       const struct persistent_trigger_opts *opts);
+			       const struct persistent_trigger_opts *opts, int *nr_events);
 int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number);
 
 /* An array to be freed, of none where the kernel has no triggers */
 int persistent_ns__triggers(const struct persistent_ns *ns,
 			    struct perf_event_trigger **triggers, int *nr);
 const char *persistent_trigger__action(const struct perf_event_trigger *trigger);
+/* Why it could not act the last time; @buf may be what is returned. */
+const char *persistent_trigger__error(const struct perf_event_trigger *trigger, char *buf,
+				      size_t size);
 
 #endif /* __PERF_PERSISTENT_CONTROL_H */

@@ -27,6 +27,7 @@
 #include "evlist.h"
 #include "evsel.h"
 #include "persistent-read.h"
+#include "persistent-tasks.h"
 #include "record.h"
 #include "strbuf.h"
 #include "time-utils.h"
@@ -341,6 +342,11 @@ static int attach_ns(struct evlist *evlist, struct persistent *persistent,
 	err = persistent_ns__list(ns);
 	if (err)
 		return err_attach(err, ns, "list the events");
+
+	if (persistent->use != PERSISTENT_COUNT)
+		err = persistent_ns__fetch_tasks(ns);
+	if (err)
+		return err_attach(err, ns, "read the older tasks");
 
 	err = event_list__init(&list, evlist, ns, persistent, &nr_withheld);
 	if (err)

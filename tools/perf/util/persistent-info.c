@@ -20,6 +20,7 @@
 #include "evsel.h"
 #include "persistent.h"
 #include "persistent-control.h"
+#include "persistent-tasks.h"
 #include "pmu.h"
 #include "pmus.h"
 
@@ -60,6 +61,7 @@ static void event__add_member(struct persistent_event *event,
 {
 	event->nr_members++;
 	event->lost += member->lost;
+	event->missed += member->missed;
 	event->nr_off += !!(member->flags & PERF_PERSIST_DISABLED);
 	event->nr_stopped += !!(member->flags & PERF_PERSIST_STOPPED);
 
@@ -184,6 +186,7 @@ static int info__init_events(struct persistent_info *info)
 		event__find_missing(event);
 		bitmap_or(info->missing, info->missing, event->missing, info->nr_cpus);
 		info->lost += event->lost;
+		info->missed += event->missed;
 
 		/* Side-band events are on all CPUs, whichever were asked for. */
 		if (persistent_member__is_sideband(event->first))
@@ -250,6 +253,51 @@ static int info__init_rings(struct persistent_info *info)
 }
 
 /*
+ * Its memory
+ */
+
+static u64 ns__buffer_bytes(const struct persistent_ns *ns)
+{
+	u64 bytes = 0;
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		if (member__has_ring(&ns->members[i]))
+			bytes += ns->members[i].buffer_size;
+	}
+	return bytes;
+}
+
+/* What one cannot open, or is deleted meanwhile, is not counted. */
+static void info__count_snapshots(struct persistent_info *info)
+{
+	char **names = persistent__names();
+
+	for (int i = 0; names && names[i]; i++) {
+		struct persistent_ns *snapshot;
+
+		if (!persistent__snapshot_number(names[i], info->name) ||
+		    persistent_ns__lookup(names[i], /*write=*/false, &snapshot))
+			continue;
+		if (snapshot->source_id == info->ns->id && !persistent_ns__list(snapshot))
+			info->snapshot_bytes += ns__buffer_bytes(snapshot);
+		persistent_ns__close(snapshot);
+	}
+	persistent__free_names(names);
+}
+
+/* Each has a buffer for each one that the namespace has. */
+u64 persistent_info__spare_bytes(const struct persistent_info *info)
+{
+	return info->ns->snapshot ? 0 : info->ns->spares * info->buffer_bytes;
+}
+
+u64 persistent_info__memory(const struct persistent_info *info)
+{
+	return info->buffer_bytes + persistent_info__spare_bytes(info) + info->snapshot_bytes +
+	       info->tasks_bytes;
+}
+
+/*
  * The namespace
  */
 
@@ -274,8 +322,12 @@ int persistent_info__init(struct persistent_info *info, const char *name)
 		err = info__init_events(info);
 	}
 	err = err ?: info__init_rings(info);
-	if (!err && !info->ns->snapshot)
+	if (!err && !info->ns->snapshot) {
+		/* Snapshots have the same, not one of their own. */
+		info->tasks_bytes = persistent_ns__tasks_size(info->ns);
+		info__count_snapshots(info);
 		err = persistent_ns__triggers(info->ns, &info->triggers, &info->nr_triggers);
+	}
 	if (err)
 		persistent_info__exit(info);
 	return err;

@@ -21,6 +21,7 @@ struct persistent_event {
 	int			 nr_off;
 	int			 nr_stopped;	/* by a trigger */
 	u64			 lost;		/* records */
+	u64			 missed;	/* records, while its buffers were stopped */
 };
 
 /* A buffer, and what a look into it showed */
@@ -57,12 +58,18 @@ struct persistent_info {
 	unsigned long		*offline;	/* those of them that are */
 	unsigned long		*missing;	/* those that lack an event */
 	u64			buffer_bytes;
+	u64			snapshot_bytes;	/* of all taken of it */
+	u64			tasks_bytes;	/* of records of older tasks */
 	u64			lost;
+	u64			missed;
 	u64			age;		/* ns */
 	u64			now;		/* by the clock of the records; 0: not known */
 };
 
 int persistent_info__init(struct persistent_info *info, const char *name);
+/* Memory of all kinds: buffers, spares, snapshots and records of older tasks */
+u64 persistent_info__spare_bytes(const struct persistent_info *info);
+u64 persistent_info__memory(const struct persistent_info *info);
 void persistent_info__exit(struct persistent_info *info);
 
 /* "on", "off", "partly off", "stopped" or "snapshot" */

@@ -58,6 +58,7 @@ static void print_member(struct json_print *json, const struct persistent_member
 	json_print__bool(json, "offline", member->flags & PERF_PERSIST_OFFLINE);
 	print_known(json, "output_id", member->output_id);
 	json_print__u64(json, "lost", member->lost);
+	json_print__u64(json, "missed", member->missed);
 	json_print__end(json, '}');
 }
 
@@ -93,6 +94,7 @@ static void print_event(struct json_print *json, const struct persistent_info *i
 	print_cpus(json, "cpus_offline", event->offline, info->nr_cpus);
 	print_cpus(json, "cpus_missing", event->missing, info->nr_cpus);
 	json_print__u64(json, "lost", event->lost);
+	json_print__u64(json, "missed", event->missed);
 	print_known(json, "cgroup_id", first->cgroup_id);
 	if (event->evsel)
 		print_attr(json, &event->evsel->core.attr);
@@ -189,9 +191,10 @@ static void print_withheld(struct json_print *json)
 {
 	static const char * const keys[] = {
 		"id", "state", "all_cpus", "created_ns", "age_ns", "now_ns", "owner", "cpus",
-		"cpus_offline", "cpus_missing", "buffer_bytes", "lost", "overwritten_bytes",
-		"oldest_ns", "newest_ns", "snapshot", "keep", "spares", "last_snapshot", "events",
-		"buffers", "triggers",
+		"cpus_offline", "cpus_missing", "buffer_bytes", "spare_bytes",
+		"snapshot_bytes", "tasks_bytes", "memory_bytes", "lost", "missed",
+		"overwritten_bytes", "oldest_ns", "newest_ns", "snapshot", "keep", "spares",
+		"last_snapshot", "events", "buffers", "triggers",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
@@ -215,7 +218,12 @@ static void print_opened(struct json_print *json, const struct persistent_info *
 	print_cpus(json, "cpus_offline", info->offline, info->nr_cpus);
 	print_cpus(json, "cpus_missing", info->missing, info->nr_cpus);
 	json_print__u64(json, "buffer_bytes", info->buffer_bytes);
+	json_print__u64(json, "spare_bytes", persistent_info__spare_bytes(info));
+	json_print__u64(json, "snapshot_bytes", info->snapshot_bytes);
+	json_print__u64(json, "tasks_bytes", info->tasks_bytes);
+	json_print__u64(json, "memory_bytes", persistent_info__memory(info));
 	json_print__u64(json, "lost", info->lost);
+	json_print__u64(json, "missed", info->missed);
 	print_seen(json, "overwritten_bytes", &sum, sum.overwritten);
 	print_known(json, "oldest_ns", sum.oldest);
 	print_known(json, "newest_ns", sum.newest);

@@ -501,7 +501,7 @@ static char *trigger_result_str(const struct persistent_ns *ns,
 	char buf[STRERR_BUFSIZE];
 
 	if (trigger->error)
-		return strdup(str_error_r(trigger->error, buf, sizeof(buf)));
+		return strdup(persistent_trigger__error(trigger, buf, sizeof(buf)));
 	if (trigger->snapshot)
 		return fmt("%s.%u", ns->name, trigger->snapshot);
 	if (trigger->acted && trigger->action == PERF_TRIGGER_DO_STOP)
@@ -616,6 +616,46 @@ static void print_attrs(const struct persistent_info *info)
 	}
 }
 
+static void print_missed(const struct persistent_info *info)
+{
+	if (info->missed)
+		printf("\nNot taken while it was stopped: %" PRIu64 " records.\n", info->missed);
+}
+
+/* Of one that has buffers beside those that it records to */
+static void print_memory(const struct persistent_info *info)
+{
+	u64 spares = persistent_info__spare_bytes(info);
+	char buffers[32], tasks[32], spare[32], snapshots[32], all[32];
+
+	if (!spares && !info->snapshot_bytes)
+		return;
+
+	unit_number__scnprintf_exact(buffers, sizeof(buffers), info->buffer_bytes);
+	unit_number__scnprintf_exact(tasks, sizeof(tasks), round_up(info->tasks_bytes, 1024));
+	unit_number__scnprintf_exact(spare, sizeof(spare), spares);
+	unit_number__scnprintf_exact(snapshots, sizeof(snapshots), info->snapshot_bytes);
+	unit_number__scnprintf_exact(all, sizeof(all),
+				     round_up(persistent_info__memory(info), 1024));
+	printf("Memory: %s in all: %s of buffers, %s of tasks, %s of spares, %s of snapshots.\n",
+	       all, buffers, tasks, spare, snapshots);
+}
+
+/* Those that may be opened; of snapshots that others are listed with, no part twice */
+static void print_sum(const struct persistent_info *infos, int nr)
+{
+	u64 bytes = 0;
+	char sum[32];
+
+	for (int i = 0; i < nr; i++) {
+		if (infos[i].ns)
+			bytes += infos[i].buffer_bytes + persistent_info__spare_bytes(&infos[i]) +
+				 round_up(infos[i].tasks_bytes, 1024);
+	}
+	unit_number__scnprintf_exact(sum, sizeof(sum), bytes);
+	printf("\nMemory of all, with spares: %s\n", sum);
+}
+
 static void print_details(const struct persistent_info *info)
 {
 	print_namespaces(info, 1);
@@ -627,6 +667,8 @@ static void print_details(const struct persistent_info *info)
 	print_rings(info);
 	print_triggers(info);
 	print_snapshots(info);
+	print_memory(info);
+	print_missed(info);
 	if (verbose > 0) {
 		printf("\n");
 		print_members(info);
@@ -648,6 +690,8 @@ static void print_infos(const struct persistent_info *infos, int nr,
 		}
 	} else if (nr) {
 		print_namespaces(infos, nr);
+		if (nr > 1)
+			print_sum(infos, nr);
 	}
 }
 

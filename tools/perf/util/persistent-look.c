@@ -141,7 +141,7 @@ static int ring__read(struct persistent_ring *ring, int fd, struct look *look)
 	if (!err)
 		err = persistent_reader__read(reader, look__at_records, look);
 	persistent_reader__delete(reader);
-	return err < 0 ? err : persistent_member__written(member, fd, &ring->written);
+	return err < 0 ? err : persistent_member__written(fd, &ring->written);
 }
 
 static int look__at_ring(struct look *look, struct persistent_ring *ring)
@@ -168,9 +168,7 @@ static int look__at_ring(struct look *look, struct persistent_ring *ring)
 		return err == -ENOMEM ? err : 0;
 	}
 
-	/* Queues do not overwrite: their writers wait for the consumer, or lose records. */
-	if (ring->member->flags & PERF_PERSIST_OVERWRITE &&
-	    ring->written > ring->member->buffer_size)
+	if (ring->written > ring->member->buffer_size)
 		ring->overwritten = ring->written - ring->member->buffer_size;
 	ring->seen = true;
 	return 0;

@@ -3,10 +3,8 @@
  * Copy what the buffers of persistent events hold while they are written to.
  *
  * Nobody is asked to stop: the copy is made first, and what of it is whole is
- * found out afterwards. Two layouts have to be told apart.
- *
- * Backward and overwriting, the flight recorder. Positions count down, the
- * newest record is at the head and its start is always known:
+ * found out afterwards. Positions count down, the newest record is at the head
+ * and its start is always known:
  *
  *         reserved      head                           reserved + size
  *  position  v           v                                    v
@@ -19,21 +17,20 @@
  * a half written record may reserve and overwrite much before that. So the
  * kernel is asked, after the copy, for what is reserved.
  *
- * Forward and not overwriting, a queue: writers stop at the tail, which the
- * consumer moves. What lies below the tail after the copy may have been
- * overwritten during it, and the tail is always at the start of a record.
+ * When a snapshot is taken, the event gets another buffer. The one that is mapped
+ * here stays what it is: its rest is read, now that nobody writes to it, and then
+ * the next one is mapped. Each has a number, which is both in its page and in what
+ * the kernel says of the event.
  *
- * When a snapshot is taken, the flight recorder gets another buffer. The one that
- * is mapped here stays what it is: its rest is read, now that nobody writes to it,
- * and then the next one is mapped. Each has a number, which is both in its page
- * and in what the kernel says of the event.
+ * A buffer that only tells of tasks stays, and the snapshot has a copy of it with the
+ * same number and the same positions. Where both are read, each record is in the output once:
+ * the newest copy comes first, and older ones add what is not in there any more.
  */
 #include "persistent-read.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <asm/barrier.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
@@ -53,8 +50,12 @@ struct persistent_buffer {
 	u64			fresh;		/* bytes that the last read found */
 	u64			next_size;	/* of what took its place, 0: nothing has */
 	bool			started;	/* there was a read before */
+	u64			covered;	/* up to where the first read found records, */
+	u64			first_seq;	/* in the buffer of this number */
+	u64			reserved;	/* of a snapshot, in which that does not change */
 	const struct persistent_ns *ns;
 	u64			id;		/* of the member in there */
+	int			order;		/* in which they were added */
 };
 
 struct persistent_reader {
@@ -69,6 +70,7 @@ struct persistent_reader {
 	persistent_push_t	 push;
 	void			*to;
 	struct ui_progress	*progress;	/* NULL: nobody wants to see it */
+	bool			sorted;
 };
 
 struct persistent_reader *persistent_reader__new(void)
@@ -106,13 +108,13 @@ static u64 buffer__seq(const struct persistent_buffer *buf)
 }
 
 /* Map the buffer that the event has now. It was of @size, but may be replaced at any time. */
-static int map_current(struct perf_mmap *map, int fd, u64 size, int cpu, bool overwrite)
+static int map_current(struct perf_mmap *map, int fd, u64 size, int cpu)
 {
 	struct perf_cpu mmap_cpu = { .cpu = cpu };
 	struct perf_event_persist info;
 	int err;
 
-	perf_mmap__init(map, NULL, overwrite, NULL);
+	perf_mmap__init(map, NULL, /*overwrite=*/true, NULL);
 	for (;;) {
 		if (!perf_mmap__mmap_existing(map, size, fd, mmap_cpu))
 			return 0;
@@ -139,11 +141,46 @@ int persistent_reader__add(struct persistent_reader *reader, const struct persis
 	memset(buf, 0, sizeof(*buf));
 	buf->ns = ns;
 	buf->id = member->id;
-	err = map_current(&buf->map, fd, member->buffer_size, member->cpu,
-			  member->flags & PERF_PERSIST_OVERWRITE);
-	if (!err)
-		reader->nr++;
-	return err;
+	err = map_current(&buf->map, fd, member->buffer_size, member->cpu);
+	if (err)
+		return err;
+
+	/*
+	 * It may be the copy of a live buffer: the kernel knows what of it is whole, and
+	 * cannot be asked any more once the snapshot is deleted.
+	 */
+	if (ns->snapshot) {
+		struct perf_event_persist info;
+
+		err = persistent__get_event(fd, &info);
+		if (err) {
+			perf_mmap__munmap(&buf->map);
+			return err;
+		}
+		buf->reserved = info.head;
+	}
+	reader->nr++;
+	return 0;
+}
+
+/* Copies of one buffer: the live one first, and then one snapshot after the other, back in time */
+static int cmp_buffers(const void *_a, const void *_b)
+{
+	const struct persistent_buffer *a = _a, *b = _b;
+
+	if (a->ns->snapshot != b->ns->snapshot)
+		return a->ns->snapshot - b->ns->snapshot;
+	if (a->ns->snapshot && a->ns->number != b->ns->number)
+		return a->ns->number > b->ns->number ? -1 : 1;
+	return a->order - b->order;
+}
+
+static void reader__sort(struct persistent_reader *reader)
+{
+	for (int i = 0; i < reader->nr; i++)
+		reader->buffers[i].order = i;
+	qsort(reader->buffers, reader->nr, sizeof(*reader->buffers), cmp_buffers);
+	reader->sorted = true;
 }
 
 static int reader__alloc_copy(struct persistent_reader *reader, size_t size)
@@ -213,10 +250,10 @@ static int reader__flush(struct persistent_reader *reader)
 	return len ? reader__push(reader, reader->out, len) : 0;
 }
 
-/* @nr records were found: hand them on in reverse, which is oldest first. */
-static int reader__push_reverse(struct persistent_reader *reader, size_t nr)
+/* Of @nr records that were found hand on those from @first on, in reverse: oldest first. */
+static int reader__push_reverse(struct persistent_reader *reader, size_t first, size_t nr)
 {
-	while (nr--) {
+	while (nr-- > first) {
 		u32 start = reader->starts[nr];
 		struct perf_event_header *header = (void *)reader->copy + start;
 		int err;
@@ -251,7 +288,14 @@ static void buffer__note_next(struct persistent_buffer *buf, const struct perf_e
 static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 {
 	struct perf_event_persist info;
-	int err = persistent__get_event(buf->map.fd, &info);
+	int err;
+
+	if (buf->ns->snapshot) {
+		*reserved = buf->reserved;
+		return 0;
+	}
+
+	err = persistent__get_event(buf->map.fd, &info);
 
 	/* Deleted meanwhile: the event stopped, and with it the writers. */
 	if (is_gone(err)) {
@@ -270,8 +314,12 @@ static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 static int buffer__check_replaced(struct persistent_buffer *buf)
 {
 	struct perf_event_persist info;
-	int err = persistent_ns__get_member(buf->ns, buf->id, &info);
+	int err;
 
+	if (buf->ns->snapshot)
+		return 0;
+
+	err = persistent_ns__get_member(buf->ns, buf->id, &info);
 	if (!err)
 		buffer__note_next(buf, &info);
 	return is_gone(err) ? 0 : err;
@@ -291,16 +339,43 @@ static int buffer__copy_fresh(struct persistent_buffer *buf, struct persistent_r
 	return err;
 }
 
+/*
+ * How many of the @nr records that were found are in what was read before? Positions are
+ * the same in all copies of a buffer, and older ones begin further up.
+ */
+static size_t buffer__count_known(const struct persistent_buffer *buf,
+				  const struct persistent_reader *reader, u64 head, size_t nr)
+{
+	u64 covered = head;
+	size_t known = 0;
+
+	for (const struct persistent_buffer *other = reader->buffers; other < buf; other++) {
+		if (other->id == buf->id && other->first_seq == buf->first_seq &&
+		    (s64)(other->covered - covered) > 0)
+			covered = other->covered;
+	}
+
+	while (known < nr && reader->starts[known] < covered - head)
+		known++;
+	return known;
+}
+
 static int buffer__read_mapped(struct persistent_buffer *buf, struct persistent_reader *reader)
 {
 	u64 size = (u64)buf->map.mask + 1;
 	u64 head, len, fresh, reserved, overwritten;
+	size_t known = 0;
 	ssize_t nr;
 	int err;
 
 	err = buffer__copy_fresh(buf, reader, &head, &len);
 	if (err)
 		return err;
+
+	if (!buf->started) {
+		buf->first_seq = buffer__seq(buf);
+		buf->covered = head;
+	}
 
 	reserved = head;
 	err = len ? buffer__reserved(buf, &reserved) : buffer__check_replaced(buf);
@@ -320,11 +395,15 @@ static int buffer__read_mapped(struct persistent_buffer *buf, struct persistent_
 		return nr;
 
 	fresh = buf->pos - head;
-	if (buf->started)
+	if (buf->started) {
 		buf->overtaken += fresh - reader->starts[nr];
+	} else {
+		known = buffer__count_known(buf, reader, head, nr);
+		buf->covered = head + reader->starts[nr];
+	}
 	buf->fresh += min(fresh, size);
 	buf->pos = head;
-	return reader__push_reverse(reader, nr);
+	return reader__push_reverse(reader, known, nr);
 }
 
 /* Go on at the start of the buffer that took the place of this one. */
@@ -332,8 +411,7 @@ static int buffer__map_next(struct persistent_buffer *buf)
 {
 	u64 seq = buffer__seq(buf);
 	struct perf_mmap map = { .base = NULL };
-	int err = map_current(&map, buf->map.fd, buf->next_size, buf->map.cpu.cpu,
-			      buf->map.overwrite);
+	int err = map_current(&map, buf->map.fd, buf->next_size, buf->map.cpu.cpu);
 
 	if (err)
 		return err;
@@ -347,8 +425,7 @@ static int buffer__map_next(struct persistent_buffer *buf)
 	return 0;
 }
 
-static int buffer__read_backward(struct persistent_buffer *buf,
-				 struct persistent_reader *reader)
+static int buffer__read(struct persistent_buffer *buf, struct persistent_reader *reader)
 {
 	int err = buffer__read_mapped(buf, reader);
 
@@ -363,60 +440,10 @@ static int buffer__read_backward(struct persistent_buffer *buf,
 	return err;
 }
 
-static int buffer__read_forward(struct persistent_buffer *buf,
-				struct persistent_reader *reader)
-{
-	u64 size = (u64)buf->map.mask + 1;
-	u64 head = perf_mmap__read_head(&buf->map);
-	u64 tail = perf_mmap__read_tail(&buf->map);
-	u64 start = buf->started ? max(buf->pos, tail) : tail;
-	u64 len = head - start;
-	size_t skip;
-	ssize_t nr;
-	int err;
-
-	if (!buf->started)
-		buf->pos = start;
-
-	/* The consumer decides where the tail is: believe only what can be. */
-	if (!len || len > size)
-		return 0;
-
-	err = reader__alloc_copy(reader, len);
-	if (err)
-		return err;
-
-	perf_mmap__copy(&buf->map, start, len, reader->copy);
-
-	/*
-	 * A writer that overwrote something of the copy saw a new tail before:
-	 * having read the one, this sees the other.
-	 */
-	smp_rmb();
-	tail = perf_mmap__read_tail(&buf->map);
-	skip = tail > start ? min_t(u64, tail - start, len) : 0;
-
-	nr = reader__find_records(reader, skip, len);
-	if (nr < 0)
-		return nr;
-
-	buf->overtaken += start + skip - buf->pos;
-	buf->fresh += start + reader->starts[nr] - buf->pos;
-	buf->pos = start + reader->starts[nr];
-	if (!nr)
-		return 0;
-	return reader__push(reader, reader->copy + skip, reader->starts[nr] - skip);
-}
-
 /* What there is to read now, more or less */
 static u64 buffer__unread(struct persistent_buffer *buf)
 {
-	u64 head = perf_mmap__read_head(&buf->map);
-	u64 unread = buf->pos - head;
-
-	if (!buf->map.overwrite)
-		unread = head - max(buf->pos, perf_mmap__read_tail(&buf->map));
-	return min_t(u64, unread, buf->map.mask);
+	return min_t(u64, buf->pos - perf_mmap__read_head(&buf->map), buf->map.mask);
 }
 
 void persistent_reader__set_progress(struct persistent_reader *reader,
@@ -440,20 +467,18 @@ static int reader__read(struct persistent_reader *reader)
 
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
+		int percent, err;
 		u64 fresh;
-		int err;
 
 		buf->fresh = 0;
-		if (buf->map.overwrite)
-			err = buffer__read_backward(buf, reader);
-		else
-			err = buffer__read_forward(buf, reader);
+		err = buffer__read(buf, reader);
 		if (err < 0)
 			return err;
 
 		buf->started = true;
 		fresh = min_t(u64, buf->fresh, buf->map.mask);
-		fullest = max_t(int, fullest, fresh * 100 / buf->map.mask);
+		percent = fresh * 100 / buf->map.mask;
+		fullest = max(fullest, percent);
 	}
 
 	return fullest;
@@ -467,6 +492,8 @@ int persistent_reader__read(struct persistent_reader *reader,
 	reader->push = push;
 	reader->to = to;
 
+	if (!reader->sorted)
+		reader__sort(reader);
 	if (reader->progress)
 		reader__init_progress(reader);
 	ret = reader__read(reader);

@@ -19,6 +19,7 @@
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/zalloc.h>
 #include "debug.h"
 #include "evlist.h"
@@ -31,6 +32,8 @@
 #include "util.h"
 
 #define FD(e, x)	(*(int *)xyarray__entry((e)->core.fd, x, 0))
+
+#define DEFAULT_COOL_DOWN_NS	NSEC_PER_SEC
 
 /* What people call what happens to a kernel */
 static const struct word {
@@ -109,6 +112,24 @@ const char *persistent_trigger__action(const struct perf_event_trigger *trigger)
 	return trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "snapshot";
 }
 
+/* In words that fit a column; what is rare is said as the C library says it. */
+const char *persistent_trigger__error(const struct perf_event_trigger *trigger, char *buf,
+				      size_t size)
+{
+	switch (trigger->error) {
+	case ECANCELED:
+		return "stopped";
+	case EBUSY:
+		return "too many mapped";
+	case ENOMEM:
+		return "no memory";
+	case EPERM:
+		return "memory limit";
+	default:
+		return str_error_r(trigger->error, buf, size);
+	}
+}
+
 /* What is listed: the event as it was given, and its filter as far as there is room */
 static void set_label(struct perf_event_trigger *trigger,
 		      const struct persistent_trigger_opts *opts)
@@ -119,6 +140,18 @@ static void set_label(struct perf_event_trigger *trigger,
 
 	if (len >= (int)size)
 		memcpy(trigger->label + size - 3, "..", 3);
+}
+
+/* An event that comes often would push all earlier snapshots out at once. */
+static int parse_cool_down(const char *str, u32 action, u64 *ns)
+{
+	*ns = 0;
+	if (!str) {
+		if (action == PERF_TRIGGER_DO_SNAPSHOT)
+			*ns = DEFAULT_COOL_DOWN_NS;
+		return 0;
+	}
+	return strcmp(str, "0") ? persistent__parse_duration("--cool-down", str, ns) : 0;
 }
 
 int persistent_trigger__parse(struct perf_event_trigger *trigger,
@@ -139,8 +172,8 @@ int persistent_trigger__parse(struct perf_event_trigger *trigger,
 	err = parse_action(opts->action, &trigger->action);
 	if (!err && opts->after)
 		err = persistent__parse_duration("--after", opts->after, &after);
-	if (!err && opts->cool_down)
-		err = persistent__parse_duration("--cool-down", opts->cool_down, &cool_down);
+	if (!err)
+		err = parse_cool_down(opts->cool_down, trigger->action, &cool_down);
 	if (!err && opts->times)
 		err = persistent__parse_number("--times", opts->times, 1, UINT_MAX, &times);
 	trigger->after_ns = after;
@@ -273,8 +306,7 @@ static int err_add(int err, const struct persistent_ns *ns,
 		       ns->name);
 		break;
 	case -EOPNOTSUPP:
-		pr_err("The kernel cannot %s '%s' when '%s' happens: it takes events of CPUs, and buffers that\n"
-		       "overwrite what is oldest.\n",
+		pr_err("The kernel cannot %s '%s' when '%s' happens: only an event of a CPU can be a trigger.\n",
 		       trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "take a snapshot of",
 		       ns->name, trigger->label);
 		break;
@@ -328,7 +360,7 @@ static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *t
 }
 
 int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,
-			       const struct persistent_trigger_opts *opts)
+			       const struct persistent_trigger_opts *opts, int *nr_events)
 {
 	const struct word *word = find_word(opts->when);
 	struct evlist *evlist;
@@ -338,6 +370,7 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	err = persistent_ns__check_live(ns) ?: (word ? check_word(word) : 0);
 	if (!err && opts->count)
 		err = persistent__parse_number("--count", opts->count, 1, UINT_MAX, &count);
+	*nr_events = 0;
 	if (err)
 		return err;
 
@@ -353,6 +386,7 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	      add_filter(evlist, opts->filter) ?:
 	      open_events(evlist, count) ?:
 	      ns__add_events(ns, trigger, evlist);
+	*nr_events = evlist->core.nr_entries;
 	evlist__delete(evlist);
 	return err;
 }

@@ -44,6 +44,7 @@
 #include "evlist.h"
 #include "evsel.h"
 #include "json-print.h"
+#include "levenshtein.h"
 #include "parse-events.h"
 #include "rlimit.h"
 #include "strbuf.h"
@@ -172,30 +173,48 @@ static void err_denied(const char *name)
 	       name);
 }
 
-/* Those that exist, or how to make one */
-static char *existing_names(void)
+/* The one that was most likely meant; NULL: all are too different. */
+static const char *nearest_name(char **names, const char *name)
+{
+	int best = strlen(name) / 2 + 1;
+	const char *nearest = NULL;
+
+	for (int i = 0; names[i]; i++) {
+		int distance = levenshtein(name, names[i], 1, 1, 1, 1);
+
+		if (distance < best) {
+			best = distance;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}
+
+/* There may be hundreds of names: say which one is like it, and how to see them. */
+static char *help_missing(const char *name)
 {
 	char **names = persistent__names();
 	struct strbuf sb = STRBUF_INIT;
+	const char *nearest;
 
 	if (names && names[0]) {
-		strbuf_addstr(&sb, "Those that exist: ");
-		for (int i = 0; names[i]; i++)
-			strbuf_addf(&sb, "%s%s", i ? ", " : "", names[i]);
+		nearest = nearest_name(names, name);
+		if (nearest)
+			strbuf_addf(&sb, "Did you mean '%s'? ", nearest);
+		strbuf_addstr(&sb, "'perf ctl -l' lists those that exist.");
 	} else {
-		strbuf_addstr(&sb, "There are none: see 'perf record -P NAME -e EVENTS -a'");
+		strbuf_addstr(&sb, "There are none: see 'perf record -P NAME -e EVENTS -a'.");
 	}
-	strbuf_addch(&sb, '.');
 	persistent__free_names(names);
 	return strbuf_detach(&sb, NULL);
 }
 
 static void err_missing(const char *name)
 {
-	char *names = existing_names();
+	char *help = help_missing(name);
 
-	pr_err(MSG_MISSING ".\n%s\n", name, names ?: "");
-	free(names);
+	pr_err(MSG_MISSING ".\n%s\n", name, help ?: "");
+	free(help);
 }
 
 u32 persistent__snapshot_number(const char *name, const char *of)
@@ -270,6 +289,18 @@ void persistent__free_names(char **names)
 	for (int i = 0; names && names[i]; i++)
 		free(names[i]);
 	free(names);
+}
+
+/* Anybody may know that, whatever else of it. */
+static bool persistent__exists(const char *name)
+{
+	char **names = persistent__names();
+	bool found = false;
+
+	for (int i = 0; names && names[i] && !found; i++)
+		found = !strcmp(names[i], name);
+	persistent__free_names(names);
+	return found;
 }
 
 static int persistent__open(u64 ns_id, u64 event_id, bool write)
@@ -464,6 +495,9 @@ int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **r
 		persistent_ns__close(ns);
 		ns = NULL;
 	}
+	/* The kernel asks for the right to open one before it looks for the name. */
+	if ((err == -EACCES || err == -EPERM) && !persistent__exists(name))
+		err = -ENOENT;
 	*res = ns;
 	return err;
 }
@@ -506,6 +540,7 @@ void persistent_ns__close(struct persistent_ns *ns)
 
 	close(ns->fd);
 	free(ns->members);
+	free(ns->tasks);
 	free(ns);
 }
 
@@ -522,6 +557,7 @@ static void member__fill(struct persistent_member *member,
 	member->output_id = info->output_id;
 	member->buffer_size = info->buffer_size;
 	member->lost = info->lost;
+	member->missed = info->missed;
 	member->cgroup_id = info->cgroup_id;
 	member->flags = info->flags;
 	member->cpu = info->cpu;
@@ -560,6 +596,16 @@ int persistent_ns__list(struct persistent_ns *ns)
 	}
 
 	return err == -ENOENT ? 0 : err;
+}
+
+/* Records that were not taken while a trigger had it stopped */
+u64 persistent_ns__missed(const struct persistent_ns *ns)
+{
+	u64 missed = 0;
+
+	for (int i = 0; i < ns->nr_members; i++)
+		missed += ns->members[i].missed;
+	return missed;
 }
 
 static int member_id_cmp(const void *id, const void *member)
@@ -625,15 +671,14 @@ u64 persistent_ns__age_ns(const struct persistent_ns *ns)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec - ns->created_ns;
 }
 
-/* How much was ever written to the buffer of @member, which is open as @fd */
-int persistent_member__written(const struct persistent_member *member, int fd, u64 *bytes)
+/* How much was ever written to the buffer of the event that is open as @fd */
+int persistent_member__written(int fd, u64 *bytes)
 {
 	struct perf_event_persist info;
-	struct perf_event_attr attr;
-	int err = persistent__get(fd, 0, &info, &attr);
+	int err = persistent__get_event(fd, &info);
 
 	if (!err)
-		*bytes = member->attr.write_backward ? -info.head : info.head;
+		*bytes = -info.head;
 	return err;
 }
 
@@ -850,12 +895,13 @@ static char *join_labels(const char **labels, int nr, int of)
 /* Not even the first one fits: what comes before its end, but not less than a letter. */
 static char *cut_label(const char *label, int nr_others, int width)
 {
-	char *others = join_labels(NULL, 0, nr_others), *str = NULL;
+	char others[16] = "", *str;
 
+	if (nr_others)
+		scnprintf(others, sizeof(others), "(+%d)", nr_others);
 	width -= strlen(others) + strlen("..");
 	if (asprintf(&str, "%.*s..%s", max(width, 1), label, others) < 0)
 		str = NULL;
-	free(others);
 	return str;
 }
 
@@ -960,15 +1006,25 @@ static int err_publish(int err, const char *name, const char *event)
 		       "Delete some with 'perf ctl -d', or raise it.\n", event);
 		break;
 	case -ENOMEM:
-		pr_err("Cannot keep '%s': there is no memory for its buffers. Make them smaller with -m, delete\n"
-		       "namespaces with 'perf ctl -d', or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",
-		       event);
+		pr_err("Cannot keep '%s': there is not enough memory available.\n", event);
 		break;
 	default:
 		pr_err("Cannot keep '%s' in the namespace '%s': %s\n", event, name,
 		       str_error_r(-err, buf, sizeof(buf)));
 		break;
 	}
+	return err;
+}
+
+/* All events are in by now, so that what is not allowed is the memory of all of them. */
+static int err_name(int err, const char *name, const char *event)
+{
+	if (err != -EPERM)
+		return err_publish(err, name, event);
+
+	pr_err("Cannot keep '%s': its buffers are more than you may lock. Make them smaller with -m, delete\n"
+	       "namespaces with 'perf ctl -d', or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",
+	       name);
 	return err;
 }
 
@@ -1001,16 +1057,16 @@ static void announce_self(void)
 /*
  * Hand all events of @evlist and of @sideband, open and mapped, to the kernel
  * as the namespace @name. The name comes last and is what makes them stay:
- * whatever happens before leaves nothing behind.
+ * whatever happens before leaves nothing behind. @id is what it can be opened by.
  */
 int persistent__publish(struct evlist *evlist, struct evlist *sideband,
-			const char *name, u64 flags)
+			const char *name, u64 flags, u64 *id)
 {
-	u64 id = PERF_PERSIST_NEW;
 	int err;
 
-	err = join__evlist(evlist, name, &id, flags) ?:
-	      join__evlist(sideband, name, &id, flags);
+	*id = PERF_PERSIST_NEW;
+	err = join__evlist(evlist, name, id, flags) ?:
+	      join__evlist(sideband, name, id, flags);
 	if (err)
 		return err;
 
@@ -1019,7 +1075,7 @@ int persistent__publish(struct evlist *evlist, struct evlist *sideband,
 	evlist__enable(evlist);
 
 	err = ioctl(FD(evlist__first(evlist), 0), PERF_EVENT_IOC_SET_NAME, name) ? -errno : 0;
-	return err_publish(err, name, evsel__name(evlist__first(evlist)));
+	return err_name(err, name, evsel__name(evlist__first(evlist)));
 }
 
 /* The kernel decides when it is published; this only saves the work before. */
@@ -1046,8 +1102,7 @@ int persistent__check_event(const struct parse_events_terms *terms, int column,
 			    struct parse_events_error *err)
 {
 	const char *name = terms ? terms__event(terms) : "";
-	char **names, *msg;
-	bool found = false;
+	char *msg;
 
 	if (!persistent__supported()) {
 		parse_events_error__handle(err, column, strdup(MSG_UNSUPPORTED),
@@ -1059,15 +1114,11 @@ int persistent__check_event(const struct parse_events_terms *terms, int column,
 	if (!name)
 		return 0;
 
-	names = persistent__names();
-	for (int i = 0; names && names[i] && !found; i++)
-		found = !strcmp(names[i], name);
-	persistent__free_names(names);
-	if (found)
+	if (persistent__exists(name))
 		return 0;
 
 	if (asprintf(&msg, MSG_MISSING, name) < 0)
 		return -ENOMEM;
-	parse_events_error__handle(err, column, msg, existing_names());
+	parse_events_error__handle(err, column, msg, help_missing(name));
 	return -EINVAL;
 }

@@ -25,6 +25,7 @@ struct persistent_member {
 	u64			 output_id;	/* the member whose buffer it writes to, 0: none */
 	u64			 buffer_size;
 	u64			 lost;		/* records */
+	u64			 missed;	/* records, while its buffer was stopped */
 	u64			 cgroup_id;
 	u32			 flags;		/* PERF_PERSIST_* */
 	int			 cpu;
@@ -49,6 +50,8 @@ struct persistent_ns {
 	int			 nr_unread;	/* members whose records are not read, */
 	const char		*why_unread;	/* and for what reason the last of them */
 	bool			 disabled;	/* by persistent_ns__disable_to_delete() */
+	void			*tasks;		/* records of those that are older than it */
+	size_t			 tasks_size;
 };
 
 enum persistent_use {
@@ -93,6 +96,7 @@ void persistent_ns__close(struct persistent_ns *ns);
 int persistent_ns__list(struct persistent_ns *ns);
 int persistent_ns__look_again(struct persistent_ns *ns);
 int persistent_ns__check_live(const struct persistent_ns *ns);
+u64 persistent_ns__missed(const struct persistent_ns *ns);
 int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_cpu_map *only,
 			      int *nr);
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id);
@@ -119,14 +123,14 @@ bool persistent_member__is_same_event(const struct persistent_member *member,
 				      const struct persistent_member *other);
 bool persistent_ns__is_sideband_ring(const struct persistent_ns *ns,
 				     const struct persistent_member *member);
-int persistent_member__written(const struct persistent_member *member, int fd, u64 *bytes);
+int persistent_member__written(int fd, u64 *bytes);
 int persistent_member__open(const struct persistent_ns *ns,
 			    const struct persistent_member *member);
 
 int persistent__get_event(int fd, struct perf_event_persist *info);
 
 int persistent__publish(struct evlist *evlist, struct evlist *sideband,
-			const char *name, u64 flags);
+			const char *name, u64 flags, u64 *id);
 int persistent__check_event(const struct parse_events_terms *terms, int column,
 			    struct parse_events_error *err);
 

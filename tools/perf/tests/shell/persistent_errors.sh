@@ -65,9 +65,57 @@ test_read_options() {
 	refuse "perf top -F" "leave out -F and -c" perf top --stdio -F 99 -e "persistent/$ns/"
 }
 
+# More than a buffer can be: nothing is made, and it is said how much that was.
+test_large() {
+	local size
+
+	for size in 2G 4G 16G 128G; do
+		refuse "-m $size" "no memory for a buffer of $size on each CPU" \
+		       perf record -P "$ns" -e cpu-clock -a -m "$size"
+		check "nothing is left of it" gone "$ns"
+		refuse "-m $size without -P" "failed to mmap" \
+		       perf record -e cpu-clock -a -m "$size" -o "$tmp/large" true
+	done
+}
+
+# What is printed is what the kernel made, and --dry-run knows it before.
+test_sizes() {
+	local sizes
+
+	check "try" perf record -P "$ns" -e "$exec_event" -e cpu-clock -a -m 32 --dry-run
+	says "what would be" "'$ns' would keep 2 events on CPU .*: $exec_event cpu-clock"
+	says "that it is not" "nothing was created"
+	sizes=$(grep "buffers of" "$tmp/out")
+	check "nothing was created" gone "$ns"
+	check "create" perf record -P "$ns" -e "$exec_event" -e cpu-clock -a -m 32
+	same "the sizes" "$sizes" "$(grep "buffers of" "$tmp/out")"
+	check "list" perf ctl -l "$ns"
+	same "what is listed" "$(column BUFFER) in all ]" "${sizes##*; }"
+	check "delete" perf ctl -d "$ns"
+}
+
+test_no_such_cpu() {
+	local cpu
+
+	cpu=$(getconf _NPROCESSORS_CONF)
+	refuse "a CPU that is not there" "CPU $cpu does not exist or is offline" \
+	       perf record -P "$ns" -e cpu-clock -C "$cpu"
+	check "nothing is left of it" gone "$ns"
+}
+
 test_groups() {
 	refuse "a group" "groups" perf record -P "$ns" -e '{cpu-clock,page-faults}' -a
 	check "nothing is left of it" gone "$ns"
+}
+
+# What stops at the oldest needs somebody who empties it.
+test_no_overwrite() {
+	refuse "an event that does not overwrite" "only keeps buffers that overwrite" \
+	       perf record -P "$ns" -e cpu-clock -e "$exec_event/no-overwrite/" -a
+	check "nothing is left of it" gone "$ns"
+	check "what -P does anyway" \
+	      perf record -P "$ns" -e "$exec_event/overwrite/" -C 0 -m 1
+	check "delete" perf ctl -d "$ns"
 }
 
 test_taken() {
@@ -80,19 +128,126 @@ test_taken() {
 	refuse "-k with many files" "cannot be used with --switch-output" \
 	       perf record -e "persistent/$ns/" -o "$data" -k --switch-output=1G
 	check "it is still there" exists "$ns"
+	refuse "to keep a namespace" "is a namespace, and -P makes a new one" \
+	       perf record -P "${ns}2" -e "persistent/$ns/" -a
 	refuse "a namespace with a modifier" "is read as it is" \
 	       perf record -e "persistent/$ns/u" -o "$data"
 	refuse "a namespace of a process" "select processes in the report" \
 	       perf record -e "persistent/$ns/" -p $$ -o "$data"
 }
 
-# The namespaces that exist are named.
+# usage WHAT TEXT COMMAND...: exit status 2, and nothing but the reason and how to call it
+usage() {
+	local what=$1 text=$2 status=0
+
+	shift 2
+	"$@" > "$tmp/said" 2>&1 || status=$?
+	same "exit status of $what" 2 "$status"
+	check "what is wrong with $what" grep -qF -- "$text" "$tmp/said"
+	same "lines of usage for $what" 1 "$(grep -c "Usage:" "$tmp/said")"
+	check "no more of it" test "$(wc -l < "$tmp/said")" -le 3
+}
+
+test_usage() {
+	usage "-r alone" "-r needs the name of a namespace" perf ctl -r
+	usage "-r of two" "'b' is one too many" perf ctl -r a b
+	usage "two verbs" "--enable and --disable are two things" perf ctl --enable --disable "$ns"
+	usage "--keep alone" "--keep belongs to -s" perf ctl --keep 3 "$ns"
+	usage "--timeout alone" "--timeout belongs to --wait" perf ctl --timeout 1s
+	usage "nothing" "Nothing to do" perf ctl
+	usage "a name" "Nothing to do" perf ctl "$ns"
+}
+
+# fails WHAT COMMAND...: with the exit status that is documented
+fails() {
+	local what=$1 status=0
+
+	shift
+	"$@" > "$tmp/said" 2>&1 || status=$?
+	same "exit status of $what" 1 "$status"
+}
+
+test_status() {
+	fails "to list what is not there" perf ctl -l "${ns}_not"
+	fails "to read what is not there" perf ctl -r "${ns}_not" -o "$data"
+	fails "to delete what is not there" perf ctl -d "${ns}_not"
+	fails "a bad number" perf ctl -s "$ns" --keep x
+	fails "a bad time" perf ctl --wait "$ns" --timeout 5
+	fails "a name that is taken" perf record -P "$ns" -e cpu-clock -a
+	fails "-P with a command" perf record -P "${ns}2" -e cpu-clock -a true
+	fails "options of the past" perf record -e "persistent/$ns/" -o "$data" -F 99
+}
+
+# Whatever fails to be written after the first, it is said once.
+test_broken_pipe() {
+	local bytes
+
+	for bytes in 1 1000 10000; do
+		{ perf ctl -r "$ns" -o - 2> "$tmp/said"; echo $? > "$tmp/status"; } |
+			head -c "$bytes" > /dev/null
+		[ "$(cat "$tmp/status")" = 1 ] || continue
+		same "how often that the pipe broke" 1 "$(grep -c "Broken pipe" "$tmp/said")"
+	done
+	check "it broke" grep -q "Broken pipe" "$tmp/said"
+}
+
+# Who may read events, but not what they look like
+test_no_tracefs() {
+	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups
+		  --inh-caps=+perfmon --ambient-caps=+perfmon)
+
+	require_nobody || return 0
+	"${as[@]}" true 2> /dev/null || { echo "no setpriv for CAP_PERFMON: not tested"; return; }
+	check "create" perf record -P "${ns}2" -e "$exec_event" -C 0 -m 1
+	if "${as[@]}" test -r /sys/kernel/tracing/events/header_page; then
+		echo "tracefs is for all to read: not tested"
+	else
+		refuse "no right to tracefs" "tracing/events/header_page: Permission denied" \
+		       "${as[@]}" "$tmp/perf" ctl -r "${ns}2" -o "$tmp/no_tracefs"
+		check "nothing was written" test ! -e "$tmp/no_tracefs"
+	fi
+	check "delete" perf ctl -d "${ns}2"
+}
+
+cgroups=/sys/fs/cgroup
+# shellcheck disable=SC2317 # at_end calls it
+cgroups_back() {
+	echo -pids > "$cgroups/cgroup.subtree_control"
+	rmdir "$cgroups/$ns"
+}
+
+# Cgroups have events as soon as any controller is enabled for them.
+test_cgroup() {
+	if [ "$(cat $cgroups/cgroup.subtree_control 2> /dev/null || echo none)" ] ||
+	   ! grep -qw pids $cgroups/cgroup.controllers; then
+		echo "there is no cgroup v2, or it has controllers: not tested"
+		return
+	fi
+	mkdir "$cgroups/$ns"
+	at_end cgroups_back
+	if perf record -e cpu-clock -G "$ns" -a -o "$tmp/cgroup" true > /dev/null 2>&1; then
+		echo "this cgroup has events: not tested"
+	else
+		refuse "a cgroup without events" "cgroup $ns has no events" \
+		       perf record -P "${ns}2" -e cpu-clock -G "$ns" -a
+	fi
+	echo +pids > "$cgroups/cgroup.subtree_control"
+	check "a cgroup with events" perf record -P "${ns}2" -e cpu-clock/freq=99/ -G "$ns" -a
+	check "delete" perf ctl -d "${ns}2"
+}
+
+# What may have been meant is named, and not all that there is.
 test_missing() {
 	refuse "no such namespace to read" "no namespace called '${ns}_not'" \
 	       perf record -e "persistent/${ns}_not/" -o "$data"
-	check "those that exist" grep -q "Those that exist: .*$ns" "$tmp/said"
+	check "what may be meant" grep -q "Did you mean '$ns'" "$tmp/said"
 	refuse "no such namespace to list" "no namespace called '${ns}_not'" perf ctl -l "${ns}_not"
-	check "those that exist" grep -q "Those that exist: .*$ns" "$tmp/said"
+	check "what may be meant" grep -q "Did you mean '$ns'" "$tmp/said"
+	check "how to see them" grep -q "'perf ctl -l' lists" "$tmp/said"
+	check "create another one" perf record -P "${prefix}_of_another_name" -e cpu-clock -C 0 -m 1
+	refuse "no such namespace to list" "no namespace called" perf ctl -l "${ns}_not"
+	same "names of others" 0 "$(grep -c "of_another_name" "$tmp/said")"
+	check "delete it" perf ctl -d "${prefix}_of_another_name"
 	refuse "no such namespace for -r" "no namespace called" perf ctl -r "${ns}_not" -o "$data"
 	refuse "no such namespace to delete" "no namespace called" perf ctl -d Not.A.Name
 }
@@ -102,6 +257,8 @@ test_nobody() {
 	local as=("${nobody[@]}" "$tmp/perf")
 
 	refuse "create as nobody" "needs CAP_PERFMON" "${as[@]}" record -P "${ns}2" -e cpu-clock -a
+	refuse "delete what is not there as nobody" "no namespace called '${ns}_not'" \
+	       "${as[@]}" ctl -d "${ns}_not"
 	refuse "delete as nobody" "No permission to open the namespace '$ns'" "${as[@]}" ctl -d "$ns"
 	check "it is still there" exists "$ns"
 	refuse "-k as nobody" "No permission to open the namespace '$ns'" \
@@ -135,10 +292,19 @@ test_no_sysfs() {
 test_names
 test_old_meaning
 test_options
+test_large
+test_sizes
+test_no_such_cpu
 test_groups
+test_no_overwrite
 test_taken
 test_read_options
 test_missing
+test_usage
+test_status
+test_broken_pipe
+test_no_tracefs
+test_cgroup
 test_limit
 test_no_sysfs
 test_nobody

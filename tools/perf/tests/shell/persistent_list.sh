@@ -29,7 +29,7 @@ NONE = type(None)
 
 MEMBER = {
 	"id": (int,), "cpu": (int,), "state": (str,), "offline": (bool,),
-	"output_id": (int, NONE), "lost": (int,),
+	"output_id": (int, NONE), "lost": (int,), "missed": (int,),
 }
 ATTR = {
 	"type": (int,), "config": (int,), "config1": (int,), "config2": (int,),
@@ -39,7 +39,7 @@ ATTR = {
 EVENT = {
 	"name": (str, NONE), "sideband": (bool,), "state": (str,), "cpus": [(int,)],
 	"cpus_offline": [(int,)], "cpus_missing": [(int,)], "lost": (int,),
-	"cgroup_id": (int, NONE), "attr": ATTR, "members": [MEMBER],
+	"missed": (int,), "cgroup_id": (int, NONE), "attr": ATTR, "members": [MEMBER],
 }
 BUFFER = {
 	"id": (int,), "cpu": (int,), "sideband": (bool,), "overwrite": (bool,),
@@ -59,7 +59,9 @@ NAMESPACE = {
 	"created_ns": (int,), "age_ns": (int,), "now_ns": (int,),
 	"owner": { "uid": (int,), "user": (str, NONE), "comm": (str,) },
 	"cpus": [(int,)], "cpus_offline": [(int,)], "cpus_missing": [(int,)],
-	"buffer_bytes": (int,), "lost": (int,), "overwritten_bytes": (int,),
+	"buffer_bytes": (int,), "spare_bytes": (int,), "snapshot_bytes": (int,),
+	"tasks_bytes": (int,), "memory_bytes": (int,), "lost": (int,), "missed": (int,),
+	"overwritten_bytes": (int,),
 	"oldest_ns": (int, NONE), "newest_ns": (int, NONE),
 	"snapshot": (NONE,), "keep": (int,), "spares": (int,), "last_snapshot": (int, NONE),
 	"events": [EVENT], "buffers": [BUFFER], "triggers": [TRIGGER],
@@ -125,6 +127,33 @@ fits() {
 	fi
 }
 
+# A name that is cut at most widths, of an event that hardly ever happens
+long_event=syscalls:sys_enter_rt_tgsigqueueinfo
+
+# list_at_widths STEP WHAT: no width of the terminal is too odd to list what there is
+list_at_widths() {
+	local width failed_at=
+
+	for ((width = 40; width <= 200; width += $1)); do
+		COLUMNS=$width perf ctl -l > "$tmp/out" 2>&1 || failed_at+=" $width"
+	done
+	same "widths that fail to list $2" "" "$failed_at"
+}
+
+test_all_widths() {
+	perf list tracepoint 2> /dev/null | grep -q "$long_event" || long_event=$exec_event
+	check "create with one event" perf record -P "$ns" -e "$long_event" -a -m 1
+	check "list where its name is cut" env COLUMNS=60 perf ctl -l
+	says "what fits of it" "${long_event:0:4}[^ ]*\.\."
+	check "create with two" perf record -P "${ns}2" -e "$long_event,cpu-clock" -a -m 1
+	check "create with many" perf record -P "${ns}_of_many_events" -a -m 1 \
+	      -e "$long_event,cpu-clock,task-clock,page-faults,minor-faults,major-faults"
+	check "take snapshots" perf ctl -s "$ns" "${ns}2" "${ns}_of_many_events"
+	list_at_widths 1 "events of all kinds"
+	check "delete" perf ctl -d "$ns" "${ns}2" "${ns}_of_many_events" \
+	      "$ns.*" "${ns}2.*" "${ns}_of_many_events.*"
+}
+
 test_width() {
 	local events="cpu-clock,task-clock,page-faults,minor-faults,major-faults,cpu-migrations"
 	local long
@@ -175,7 +204,7 @@ test_details() {
 	says "attrs" "^cpu-clock: type: 1 .*sample_type: .*TIME"
 
 	refuse "no such namespace" "There is no namespace called '${ns}_not'" perf ctl -l "${ns}_not"
-	check "those that exist" grep -q "Those that exist: .*$ns" "$tmp/said"
+	check "what may be meant" grep -q "Did you mean '$ns'" "$tmp/said"
 	refuse "JSON of none" "There is no namespace called" perf ctl -l --json "${ns}_not"
 	refuse "JSON of what is not a listing" "Usage" perf ctl -d --json "$ns"
 	check "delete" perf ctl -d "$ns"
@@ -250,22 +279,24 @@ test_records() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# A queue that nobody reads does not overwrite, but loses what comes.
-test_lost() {
-	check "create a queue" perf record -P "$ns" -e "$exec_event/no-overwrite/" \
-	      --filter "filename == \"$marker\"" -C 0 -m 1
-	mark_on 0 $((page / 32))
-	check "read" perf record -e "persistent/$ns/" -o "$data"
-	list_json "$ns"
-	ask 'ns["lost"]' 'only(events)["lost"] == only(buffers)["lost"] == ns["lost"]' \
-	    'only(buffers)["overwrite"]' 'ns["overwritten_bytes"]'
-	asked "lost" $((page / 32 - $(marks "$data"))) 1
-	asked "lost by whom" True 2
-	asked "it does not overwrite" False 3
-	asked "overwritten" 0 4
+# Spares and snapshots are memory as well.
+test_memory() {
+	check "create" perf record -P "$ns" -e "$exec_event" -C 0 -m 16
+	check "take a snapshot" perf ctl -s "$ns"
+	check "take another one" perf ctl -s "$ns"
+	check "have spares" perf ctl --spares 3 "$ns"
+	list_json ""
+	ask 'ns["spare_bytes"] == 3 * ns["buffer_bytes"]' \
+	    'ns["snapshot_bytes"] == 2 * ns["buffer_bytes"]' \
+	    'ns["memory_bytes"] == 6 * ns["buffer_bytes"] + ns["tasks_bytes"] > 0'
+	asked "spares" True 1
+	asked "snapshots" True 2
+	asked "all" True 3
 	check "list" perf ctl -l "$ns"
-	says "lost" "^$exec_event  *on  *0  *$((page / 1024))K  *[1-9][0-9]*$"
-	check "delete" perf ctl -d "$ns"
+	says "what it is made of" "^Memory: .* in all: .* of buffers, .* of tasks, .* of spares, .* of snapshots\.$"
+	check "list all" perf ctl -l
+	says "the sum" "^Memory of all, with spares: [0-9]"
+	check "delete" perf ctl -d "$ns" "$ns.*"
 }
 
 # shellcheck disable=SC2317 # check calls it
@@ -339,6 +370,7 @@ test_cpus() {
 	others=$(cat /sys/devices/system/cpu/online)
 	check "list" perf ctl -l "$ns"
 	says "state" "^$ns  *on, partly offline  "
+	list_at_widths 8 "what is partly offline"
 	list_json "$ns"
 	ask 'ns["cpus_offline"]' 'ns["cpus_missing"]' 'len(ns["cpus"])' \
 	    '[m["cpu"] for m in only(events)["members"] if m["offline"]]'
@@ -430,11 +462,12 @@ test_none() {
 		"perf ctl -l --json | $python -c 'import json, sys; 1 / (json.load(sys.stdin) == {\"version\": 1, \"namespaces\": []})'"
 }
 
+test_all_widths
 test_width
 test_details
 test_time_namespace
 test_records
-test_lost
+test_memory
 test_off
 test_cpus
 test_owner

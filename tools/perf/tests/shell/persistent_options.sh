@@ -78,6 +78,7 @@ test_cgroup() {
 
 	check "create for a cgroup" perf record -P "$ns" -c 1 -e "$exec_event" -e page-faults \
 	      -G "$prefix,$prefix" -a
+	same "no other tasks are of interest" 0 "$(grep -c "for tasks that are there" "$tmp/out")"
 	mark 2
 	(echo "$BASHPID" > "$cgroups/$prefix/cgroup.procs" && mark 4)
 	check "read" perf record -e "persistent/$ns/" -o "$data" -k
@@ -96,19 +97,7 @@ leave_cgroup() {
 	enabled=
 }
 
-# An event that does not overwrite makes a queue, which reading leaves as it is.
-test_queue() {
-	check "create a queue" perf record -P "$ns" -e "$exec_event/no-overwrite/" -a
-	mark 3
-	check "read" perf record -e "persistent/$ns/" -o "$data"
-	same "execs" 3 "$(marks "$data")"
-	mark 1
-	check "read again" perf record -e "persistent/$ns/" -o "$data" -k
-	same "execs" 4 "$(marks "$data")"
-}
-
 test_one_cpu
 test_read_one_cpu
 test_cgroup
-test_queue
 exit "$failed"

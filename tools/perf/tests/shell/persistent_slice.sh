@@ -144,9 +144,11 @@ test_pipe() {
 test_refusals() {
 	local bad
 
-	for bad in 30 s 1.5s -1s 0s 30sec 99999999999999999999h ""; do
+	for bad in 30 s 1.5 1.s 1s5 -1s 0s 30sec 99999999999999999999h ""; do
 		refuse "--last '$bad'" "as in --last 30s" perf ctl -r "$ns" -o "$data" --last "$bad"
 	done
+	check "a fraction" perf ctl -r "$ns" -o "$data" --last 1.5h
+	check "a sum" perf ctl -r "$ns" -o "$data" --last 1h30m
 	for bad in yesterday 1.1234567890 -5 1,2 10%; do
 		refuse "--from $bad" "--from takes a time as perf script shows it" \
 		       perf ctl -r "$ns" -o "$data" "--from=$bad"

@@ -264,11 +264,62 @@ test_refused() {
 	check "nothing is lost" is_in "$data" 41
 }
 
-test_queue() {
-	check "create a queue" \
-	      perf record -P "${ns}_queue" -e "$number_event/no-overwrite/" -C 0 -m 1
-	refuse "a queue" "it is a queue" perf ctl -s "${ns}_queue"
-	refuse "to clear it" "it is a queue" perf ctl --clear "${ns}_queue"
+# Readers do not keep more of them than the owner asked for.
+# shellcheck disable=SC2317 # eventually calls it
+has_mapped() {
+	[ -e "$tmp/mapped_$1" ]
+}
+
+test_too_many_mapped() {
+	local n=0 pids=()
+
+	keep_numbers "${ns}_held" -C 0 -m 1
+	# Readers open it for as long as they have a command.
+	mkfifo "$tmp/go"
+	exec 9<> "$tmp/go"
+	while ((++n < 10)) && perf ctl -s --keep 1 "${ns}_held" > "$tmp/said" 2>&1; do
+		perf record -e "persistent/${ns}_held.$n/" -o "$tmp/held_$n" \
+			sh -c "touch $tmp/mapped_$n; read -r line < $tmp/go" > /dev/null 2>&1 &
+		pids+=($!)
+		eventually "a reader has $n" has_mapped "$n" || break
+	done
+	# Three sets: one in use, one kept, and another that a reader has
+	same "taken, with one kept and readers of all" 2 $((n - 1))
+	check "it says why" grep -q "readers have too many deleted snapshots mapped" "$tmp/said"
+	check "the log says who" sh -c "dmesg | grep -q 'persistent/${ns}_held/.*perf'"
+	refuse "to resize it" "readers have too many" perf ctl --resize "${ns}_held" -m 2
+	refuse "to clear it" "readers have too many" perf ctl --clear "${ns}_held"
+	for n in "${pids[@]}"; do
+		echo >&9
+	done
+	wait "${pids[@]}"
+	exec 9>&-
+	check "take one when they are gone" perf ctl -s "${ns}_held"
+	check "delete" perf ctl -d "${ns}_held" "${ns}_held.*"
+}
+
+# All namespaces and snapshots of a user are within what the user may lock.
+test_locked_memory() {
+	local size user=() n=0
+
+	require_nobody || return 0
+	user=("${nobody[@]/=-all/=-all,+perfmon}" --ambient-caps=+perfmon "$tmp/perf")
+	# What one takes in KiB: it has more buffers for tasks, on all CPUs.
+	size=$((1028 + 260 * $(getconf _NPROCESSORS_ONLN)))
+	(
+		ulimit -l $((2 * size))
+		while ((++n < 10)) && "${user[@]}" record -P "${ns}_user$n" -e cpu-clock -C 0 \
+				      -m 1M > "$tmp/said" 2>&1; do
+			:
+		done
+		check "there is a limit to how many" test "$n" -lt 10
+		check "it says so" grep -q "more than you may lock" "$tmp/said"
+		check "nothing is left of it" gone "${ns}_user$n"
+		refuse "a snapshot" "more than its owner may lock" "${user[@]}" ctl -s "${ns}_user1"
+		refuse "a snapshot, by root" "more than its owner may lock" perf ctl -s "${ns}_user1"
+		exit "$failed"
+	) || failed=1
+	check "delete" sh -c "perf ctl -d \$(cd $persistent_pmu/events && ls -d ${ns}_user*)"
 }
 
 test_nobody() {
@@ -279,7 +330,7 @@ test_nobody() {
 		# shellcheck disable=SC2086
 		refuse "$verb as nobody" "No permission" "${nobody[@]}" "$tmp/perf" ctl $verb "$ns"
 	done
-	refuse "others' memory" "be one who has CAP_IPC_LOCK" \
+	refuse "others' memory" "only its owner, who pays for the buffers" \
 	       "${nobody[@]/=-all/=-all,+perfmon}" --ambient-caps=+perfmon \
 	       "$tmp/perf" ctl --spares 9 "$ns"
 }
@@ -332,7 +383,8 @@ test_follow
 test_all
 test_last
 test_refused
-test_queue
+test_too_many_mapped
+test_locked_memory
 test_nobody
 test_delete
 test_delete_many

@@ -170,7 +170,7 @@ TEST_F(account, create_and_exit)
 
 			become_user(LIMIT);
 			MUST(fill(self->cpu, self->ns, &err) == LIMIT / BUFFER);
-			MUST(err == -ENOMEM);
+			MUST(err == -EPERM);
 		});
 
 		/* Another process of the user's: all of it is in use. */
@@ -183,7 +183,7 @@ TEST_F(account, create_and_exit)
 			MUST(!member_open(&m, &attr, self->cpu, BUFFER - 1));
 			MUST(vm_pin(getpid()) == BUFFER);
 			MUST(persist_new(m.fd, &id) == 0);
-			MUST(set_name(m.fd, "%s-more", self->ns) == -ENOMEM);
+			MUST(set_name(m.fd, "%s-more", self->ns) == -EPERM);
 
 			/* The process is charged as before, and can try again. */
 			MUST(vm_pin(getpid()) == BUFFER);
@@ -209,7 +209,7 @@ TEST_F(account, join)
 		MUST(!persist_join(m[1].fd, id));
 		MUST(vm_pin(getpid()) == 0);
 		MUST(!member_open(&m[2], &attr, self->cpu, BUFFER - 1));
-		MUST(persist_join(m[2].fd, id) == -ENOMEM);
+		MUST(persist_join(m[2].fd, id) == -EPERM);
 		MUST(vm_pin(getpid()) == BUFFER);
 		MUST(ns_count(id) == 2);
 		member_close(&m[2]);
@@ -267,7 +267,7 @@ TEST_F(account, until_unmapped)
 		MUST(vm_pin(getpid()) == 0);
 		member_close(&m[0]);
 		MUST(!ns_kill(id));
-		MUST(create(&m[1], self->cpu, self->ns, 1, &id) == -ENOMEM);
+		MUST(create(&m[1], self->cpu, self->ns, 1, &id) == -EPERM);
 		munmap(map, ring_len(BUFFER - 1));
 		MUST(!create(&m[1], self->cpu, self->ns, 1, &id));
 	});
@@ -284,7 +284,7 @@ TEST_F(account, claim)
 		MUST(!create(&m[0], self->cpu, self->ns, 0, &id));
 		MUST(!persist_claim(m[0].fd));
 		MUST(vm_pin(getpid()) == 0);
-		MUST(create(&m[1], self->cpu, self->ns, 1, &id) == -ENOMEM);
+		MUST(create(&m[1], self->cpu, self->ns, 1, &id) == -EPERM);
 
 		/* It is not charged again when it comes back. */
 		MUST(!set_name(m[0].fd, "%s-back", self->ns));
@@ -434,7 +434,7 @@ TEST_F(account, mlock_kb)
 
 			become_user(0);
 			nr = fill(self->cpu, self->ns, &err);
-			MUST(err == -EPERM || err == -ENOMEM);
+			MUST(err == -EPERM);
 			delete_all(self->ns);
 			MUST(write(pipe_fd[1], &nr, sizeof(nr)) == sizeof(nr));
 		});

@@ -12,9 +12,10 @@
 static_assert(sizeof(char *) == 4, "this is about 32 bits");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_NAME) == 4, "SET_NAME");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_PERSIST) == 8, "SET_PERSIST");
-static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_PERSIST) == 272, "GET_PERSIST");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_PERSIST) == 280, "GET_PERSIST");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_PERSIST_FLAGS) == 8, "PERSIST_FLAGS");
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER1, "size");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_JOIN) == 4, "JOIN");
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER2, "size");
 static_assert(offsetof(struct perf_event_persist, ns_id) == 8, "ns_id");
 static_assert(offsetof(struct perf_event_persist, attr) == 232, "attr");
 
@@ -43,7 +44,6 @@ FIXTURE_SETUP(compat)
 
 	ASSERT_EQ(0, member_open(&self->m, &attr, self->cpu, PAGES));
 	self->event = event_id(self->m.fd);
-	ASSERT_EQ(0, persist_set_flags(self->m.fd, PERF_PERSIST_ALL_CPUS));
 	ASSERT_EQ(0, persist_new(self->m.fd, &self->id));
 	ASSERT_NE(PERF_PERSIST_NEW, self->id);
 	snprintf(name, sizeof(name), "%s/first", self->ns);
@@ -80,7 +80,7 @@ TEST_F(compat, get_persist)
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, get_at(fd[i], &p, &back));
 		EXPECT_EQ(sizeof(p), p.size);
-		EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_ALL_CPUS, p.flags);
+		EXPECT_EQ(PERF_PERSIST_OVERWRITE, p.flags);
 		EXPECT_EQ(self->id, p.ns_id);
 		EXPECT_EQ(self->event, p.event_id);
 		EXPECT_EQ(self->event, p.output_id);
@@ -257,7 +257,7 @@ TEST_F(compat, reopened)
 	say("mapped");
 	EXPECT_EQ(1, heard(reader, map, "mapped"));
 	EXPECT_EQ(0, persist_claim(writer));
-	EXPECT_EQ(0, ns_lookup(self->ns));
+	EXPECT_EQ(-ENOENT, get_persist(writer, &p));
 }
 
 /*
@@ -324,6 +324,7 @@ TEST_F(compat, bad_addresses)
 	EXPECT_EQ(-EFAULT, set_name_str(ns, bad));
 	EXPECT_EQ(0, set_name_str(ns, self->ns));
 	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_JOIN, (unsigned long)bad));
 	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)bad));
 	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_RESIZE, (unsigned long)bad));
 	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)bad));

@@ -69,7 +69,8 @@ static int create(const char *ns, int cpu, bool name_first, struct progress *mad
 		if (!err)
 			err = set_name(m[i].fd, "%s/member-%d", name_first ? ns : "", i);
 		if (!err)
-			err = set_persist(m[i].fd, &made->id);
+			err = i ? persist_join(m[i].fd, made->id) :
+				  persist_new(m[i].fd, &made->id);
 		if (!err)
 			err = event_ioctl(m[i].fd, PERF_EVENT_IOC_ID,
 					  (unsigned long)&made->event[i]);

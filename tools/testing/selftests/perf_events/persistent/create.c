@@ -68,7 +68,7 @@ TEST_F(create, ten_lines)
 	EXPECT_EQ(1, heard(fd, map, "ten lines"));
 }
 
-/* One loop over all CPUs, the same two calls each time; the first call makes the namespace. */
+/* One loop over all CPUs, the same call each time; the first makes the namespace. */
 TEST_F(create, loop_over_cpus)
 {
 	struct perf_event_attr attr = say_attr();
@@ -85,14 +85,14 @@ TEST_F(create, loop_over_cpus)
 		fd = event_open(&attr, -1, cpu, -1, 0);
 		ASSERT_LE(0, fd);
 		ASSERT_NE(MAP_FAILED, ring_map(fd, 1, PROT_READ));
-		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_NAME, self->ns));
 		first = id;
 		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_PERSIST, &id));
 		if (n++)
 			EXPECT_EQ(first, id);
-		EXPECT_EQ(0, close(fd));
 	}
 	EXPECT_NE(PERF_PERSIST_NEW, id);
+	EXPECT_EQ(0, ns_lookup(self->ns));
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_NAME, self->ns));
 	EXPECT_EQ(id, ns_lookup(self->ns));
 
 	ns = ns_open(id, 0);
@@ -139,7 +139,7 @@ TEST_F(create, join_published)
 	EXPECT_EQ(3, ns_count(id));
 }
 
-/* A published namespace can be joined by any process, the creator's end or not. */
+/* Any process that may change a published namespace can join it, its creator alive or not. */
 TEST_F(create, join_from_other_process)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -482,29 +482,31 @@ TEST_F(create, no_aux)
 /* So are buffers that have got one from somebody else who writes there. H11 */
 TEST_F(create, no_aux_in_buffer)
 {
-	struct perf_event_attr attr = say_forward_attr();
+	struct perf_event_attr attr = say_attr();
 	struct perf_event_mmap_page *page;
-	int fd, aux;
+	struct member m;
+	int aux, err;
 	void *map;
 	__u64 id;
 
 	aux = aux_event_open(self->cpu);
 	if (aux < 0)
 		SKIP(return, "no event with an AUX area here");
-	fd = event_open(&attr, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, fd);
-	page = ring_map(fd, PAGES, PROT_READ | PROT_WRITE);
-	ASSERT_NE(MAP_FAILED, page);
-	ASSERT_EQ(0, event_ioctl(aux, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, event_ioctl(aux, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
+	/* To ask for one takes writing to the first page. */
+	page = ring_map(m.fd, PAGES, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, (void *)page);
 	page->aux_offset = ring_len(PAGES);
 	page->aux_size = page_size();
 	map = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, aux, ring_len(PAGES));
 	ASSERT_NE(MAP_FAILED, map);
-	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
-	EXPECT_EQ(-EINVAL, persist_new(fd, &id));
+	munmap(page, ring_len(PAGES));
+	ASSERT_EQ(0, set_name(m.fd, "%s", self->ns));
+	err = persist_new(m.fd, &id);
+	EXPECT_TRUE(err == -EINVAL || err == -EACCES)
+		TH_LOG("%d", err);
 	EXPECT_EQ(0, ns_lookup(self->ns));
-	munmap(map, page_size());
-	EXPECT_EQ(0, persist_new(fd, &id));
 }
 
 /* perf's default, inherit, means nothing on a CPU and is accepted. */

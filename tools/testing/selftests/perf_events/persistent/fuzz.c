@@ -206,6 +206,20 @@ static int do_persist(struct world *w, enum kind *kind)
 	return set_persist(fd, at);
 }
 
+static int do_join(struct world *w, enum kind *kind)
+{
+	int fd = any_fd(w, kind);
+	enum kind joining;
+	__s32 event, *at;
+	bool good;
+
+	at = any_address(w, sizeof(event), &good);
+	event = one_in(w, 4) ? (__s32)any_u64(w) : any_fd(w, &joining);
+	if (good)
+		memcpy(at, &event, sizeof(event));
+	return event_ioctl(fd, PERF_EVENT_IOC_JOIN, (unsigned long)at);
+}
+
 static int do_flags(struct world *w, enum kind *kind)
 {
 	int fd = any_fd(w, kind);
@@ -402,7 +416,7 @@ static int do_disarm(struct world *w, enum kind *kind)
 static int do_unknown(struct world *w, enum kind *kind)
 {
 	int fd = any_fd(w, kind);
-	unsigned int nr = 23 + pick(w, 233);
+	unsigned int nr = 24 + pick(w, 232);
 
 	return event_ioctl(fd, _IOC(pick(w, 4), '$', nr, pick(w, 1 << 14)), any_u64(w));
 }
@@ -583,6 +597,12 @@ static const struct call calls[] = {
 		[SPACE] = { EACCES, EINVAL, ENODEV },
 		[OTHER] = NOT_OURS,
 	} },
+	{ "JOIN", do_join, {
+		[EVENT] = { ENOTTY, EACCES },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EFAULT, EINVAL, EBADF, EOPNOTSUPP, EBUSY, ENOSPC, ENODEV },
+		[OTHER] = NOT_OURS,
+	} },
 	{ "PERSIST_FLAGS", do_flags, {
 		[EVENT] = { EACCES, EFAULT, EOPNOTSUPP, ENODEV, EINVAL, EBUSY, EPERM },
 		[TASK_EVENT] = { EACCES, EFAULT, EOPNOTSUPP },
@@ -604,19 +624,20 @@ static const struct call calls[] = {
 	{ "SNAPSHOT or RESIZE", do_snapshot, {
 		[EVENT] = { ENOTTY, EACCES },
 		[TASK_EVENT] = { ENOTTY, EACCES },
-		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV },
+		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV,
+			    EBUSY },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "CLEAR", do_clear, {
 		[EVENT] = { ENOTTY, EACCES },
 		[TASK_EVENT] = { ENOTTY, EACCES },
-		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV },
+		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV, EBUSY },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "SPARES", do_spares, {
 		[EVENT] = { ENOTTY, EACCES },
 		[TASK_EVENT] = { ENOTTY, EACCES },
-		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV },
+		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV, EBUSY },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "ADD_TRIGGER or GET_TRIGGER", do_trigger, {

@@ -10,9 +10,10 @@
 #define TAIL	64
 
 /* The layout is the same for 32 and 64 bits, and has no holes. */
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER1, "size");
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER2, "size");
 static_assert(PERF_EVENT_PERSIST_SIZE_VER0 == 240, "first size");
 static_assert(PERF_EVENT_PERSIST_SIZE_VER1 == 272, "second size");
+static_assert(PERF_EVENT_PERSIST_SIZE_VER2 == 280, "third size");
 static_assert(offsetof(struct perf_event_persist, ns_id) == 8, "ns_id");
 static_assert(offsetof(struct perf_event_persist, cpu) == 72, "cpu");
 static_assert(offsetof(struct perf_event_persist, owner_comm) == 80, "owner_comm");
@@ -142,7 +143,7 @@ TEST_F(input, larger_with_zeros)
 	memset(big.beyond, 0xa5, sizeof(big.beyond));
 	big.p.size = sizeof(big.p) + TAIL;
 	ASSERT_EQ(0, get(self->fd, &big));
-	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, big.p.size);
+	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER2, big.p.size);
 	EXPECT_EQ(self->id, big.p.ns_id);
 	EXPECT_STREQ("label", big.p.label);
 	for (i = 0; i < TAIL; i++)
@@ -165,7 +166,7 @@ TEST_F(input, larger_with_request)
 		big.p.size = sizeof(big);
 		big.tail[i] = 1;
 		EXPECT_EQ(-E2BIG, get(self->fd, &big));
-		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, big.p.size);
+		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER2, big.p.size);
 		EXPECT_EQ(0, big.p.ns_id);
 	}
 }
@@ -185,12 +186,12 @@ TEST_F(input, absurd_size)
 		p->size = sizes[i];
 		EXPECT_EQ(-E2BIG, get(self->fd, p))
 			TH_LOG("size %u", sizes[i]);
-		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, p->size);
+		EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER2, p->size);
 	}
 	memset(p, 0, sizeof(*p));
 	p->size = page_size();
 	EXPECT_EQ(0, get(self->fd, p));
-	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, p->size);
+	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER2, p->size);
 }
 
 /* A reserved field that is not zero. */

@@ -78,6 +78,118 @@ TEST_F(lifetime, close_writer)
 	EXPECT_EQ(1, heard(fd, map, "no writer"));
 }
 
+/* Half a buffer of it, which is when somebody is woken who did not ask for anything else. */
+static void say_half(void)
+{
+	char text[16];
+	unsigned int i;
+
+	for (i = 0; i < PAGES * page_size() / 2 / 16; i++) {
+		snprintf(text, sizeof(text), "wake up %06u", i % 1000000);
+		say(text);
+	}
+}
+
+FIXTURE(wakeup)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	__u64	id, event[2];
+};
+
+FIXTURE_VARIANT(wakeup)
+{
+	bool	mapped;
+};
+
+/* One has the buffer, and the other writes to it; or both were mapped. */
+FIXTURE_VARIANT_ADD(wakeup, redirected)
+{
+	.mapped = false,
+};
+
+FIXTURE_VARIANT_ADD(wakeup, mapped_twice)
+{
+	.mapped = true,
+};
+
+FIXTURE_SETUP(wakeup)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m[2];
+	const char *missing;
+	int i;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	attr.watermark = 0;
+	attr.wakeup_watermark = 0;
+	ASSERT_EQ(0, member_open(&m[0], &attr, self->cpu, PAGES));
+	/* One record at a time */
+	attr.comm = 0;
+	ASSERT_EQ(0, member_open(&m[1], &attr, self->cpu, 0));
+	ASSERT_EQ(0, event_ioctl(m[1].fd, PERF_EVENT_IOC_SET_OUTPUT, m[0].fd));
+	if (variant->mapped) {
+		m[1].pages = PAGES;
+		m[1].map = ring_map(m[1].fd, PAGES, PROT_READ);
+		ASSERT_NE(MAP_FAILED, m[1].map);
+	}
+	ASSERT_EQ(0, persist_new(m[0].fd, &self->id));
+	ASSERT_EQ(0, persist_join(m[1].fd, self->id));
+	ASSERT_EQ(0, set_name_str(m[0].fd, self->ns));
+	for (i = 0; i < 2; i++) {
+		self->event[i] = event_id(m[i].fd);
+		member_close(&m[i]);
+	}
+}
+
+FIXTURE_TEARDOWN_PARENT(wakeup)
+{
+	persist_sweep();
+}
+
+/* Whichever of them somebody has open, he is woken. H34 */
+TEST_F(wakeup, each_member)
+{
+	int i, fd;
+
+	for (i = 0; i < 4; i++) {
+		fd = member_reopen(self->id, self->event[i % 2], -1, 0);
+		ASSERT_LE(0, fd);
+		say_half();
+		EXPECT_EQ(POLLIN, poll_now(fd))
+			TH_LOG("member %d", i % 2);
+		/* Once; the next half does it again. */
+		EXPECT_EQ(0, poll_now(fd));
+		say_half();
+		EXPECT_EQ(POLLIN, poll_now(fd))
+			TH_LOG("member %d", i % 2);
+		close(fd);
+	}
+}
+
+/* Who closes one takes nothing from those who have the other open. H34 */
+TEST_F(wakeup, close_another)
+{
+	int i, fd[2];
+
+	for (i = 0; i < 2; i++) {
+		fd[0] = member_reopen(self->id, self->event[0], -1, 0);
+		fd[1] = member_reopen(self->id, self->event[1], -1, 0);
+		ASSERT_LE(0, fd[0]);
+		ASSERT_LE(0, fd[1]);
+		say_half();
+		EXPECT_EQ(POLLIN, poll_now(fd[0]));
+		close(fd[i]);
+		poll_now(fd[!i]);
+		say_half();
+		EXPECT_EQ(POLLIN, poll_now(fd[!i]))
+			TH_LOG("member %d was closed", i);
+		close(fd[!i]);
+	}
+}
+
 /* With no descriptor and no mapping left, a buffer keeps what it holds and goes on recording. H2 */
 TEST_F(lifetime, nobody_holds_it)
 {

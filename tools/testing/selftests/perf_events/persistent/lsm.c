@@ -278,8 +278,10 @@ TEST_F(lsm, writer)
 	EXPECT_CALLS(0, 0, 1, event_ioctl(writer, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
 	EXPECT_CALLS(0, 0, 1, set_name_str(writer, "/label"));
 
+	/* As on any event that is open for writing */
+	EXPECT_CALLS(0, 0, 1, event_ioctl(writer, PERF_EVENT_IOC_ID, (unsigned long)&value));
+
 	/* It is the act that counts, not the descriptor. */
-	EXPECT_READS(0, 1, event_ioctl(writer, PERF_EVENT_IOC_ID, (unsigned long)&value));
 	EXPECT_READS(0, 1, get_persist(writer, &p));
 	EXPECT_READS(0, 1, read(writer, &value, sizeof(value)));
 	EXPECT_READS(0, 1, ring_map_err(writer, PAGES, PROT_READ));
@@ -302,16 +304,39 @@ TEST_F(lsm, writer)
 			      0 : -EPROTO);
 }
 
+/* Events that are no members ask for what they always did. H31 */
+TEST_F(lsm, ordinary)
+{
+	__u64 value, period = 1000;
+	struct perf_event_attr attr = fault_attr(1);
+	struct member m;
+
+	EXPECT_CALLS(2, 0, 0, member_open(&m, &attr, self->cpu, PAGES));
+	EXPECT_CALLS(0, 0, 1, event_ioctl(m.fd, PERF_EVENT_IOC_ID, (unsigned long)&value));
+	EXPECT_CALLS(0, 0, 1, event_ioctl(m.fd, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_CALLS(0, 0, 1, event_ioctl(m.fd, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_CALLS(0, 0, 1, event_ioctl(m.fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
+	EXPECT_CALLS(0, 0, 1, event_ioctl(m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+	EXPECT_READS(0, 1, read(m.fd, &value, sizeof(value)));
+	EXPECT_READS(0, 1, ring_map_err(m.fd, PAGES, PROT_READ));
+}
+
 /* The verbs for a whole namespace ask for each of its members. */
 TEST_F(lsm, namespace)
 {
-	int fd, gone;
+	int fd, gone, joining;
 
 	EXPECT_CALLS(2, 1, 0, ns_open(self->id, PERF_PERSIST_OPEN_WRITE));
 	fd = self->ret;
 	ASSERT_LE(0, fd);
 	EXPECT_CALLS(0, 0, 2, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_CALLS(0, 0, 2, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+
+	/* Who joins changes an event of his own. */
+	joining = counter_open(self->cpu);
+	ASSERT_LE(0, joining);
+	EXPECT_CALLS(0, 0, 1, ns_join(fd, joining));
+	ASSERT_EQ(0, persist_claim(joining));
 
 	EXPECT_READS(2, 2, member_reopen(self->id, 0, self->cpu, 0));
 	gone = self->ret;

@@ -154,8 +154,8 @@ TEST_F(many, members)
 	for (i = 0; i < SPACES; i++) {
 		fd = event_open(&attr, -1, self->cpu, -1, 0);
 		ASSERT_LE(0, fd);
-		ASSERT_EQ(0, set_name(fd, "%s/number-%d", self->ns, i));
-		ASSERT_EQ(0, set_persist(fd, &id));
+		ASSERT_EQ(0, set_name(fd, "%s/number-%d", i ? "" : self->ns, i));
+		ASSERT_EQ(0, i ? persist_join(fd, id) : persist_new(fd, &id));
 		close(fd);
 	}
 	touch_pages(1);

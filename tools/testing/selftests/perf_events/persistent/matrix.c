@@ -368,7 +368,8 @@ static int expected(enum act act, const struct kind *kind,
 	/* Up to 2 perf_event_open() is for everybody. */
 	bool open = who->admin || level <= 2 || !lockout;
 	bool perfmon = who->perfmon || who->admin;
-	bool read = open && (level <= kind->paranoid || (kind->admin ? who->admin : perfmon));
+	bool see = level <= kind->paranoid || (kind->admin ? who->admin : perfmon);
+	bool read = open && see;
 	bool may;
 
 	switch (act) {
@@ -379,9 +380,12 @@ static int expected(enum act act, const struct kind *kind,
 	case SET_FLAGS:
 	case CREATE:
 	case LABEL:
-	case JOIN:
 	case CLAIM:
 		may = perfmon;
+		break;
+	case JOIN:
+		/* It is root who pays: for root, as who else has CAP_IPC_LOCK? */
+		may = read && perfmon && !who->uid;
 		break;
 	case SEE_NAME:
 	case READ:
@@ -398,10 +402,13 @@ static int expected(enum act act, const struct kind *kind,
 		break;
 	case BIND:
 	case LISTING:
-	case LISTED:
 	case MEMBER:
 	case FIRST:
 		may = read;
+		break;
+	/* On a descriptor that somebody else opened */
+	case LISTED:
+		may = see;
 		break;
 	case READER_CHANGES:
 	case LISTING_CHANGES:

@@ -410,7 +410,7 @@ TEST_F(name, all_or_none)
 	struct member good, bad;
 	__u64 id;
 
-	/* A backward buffer that was mapped writable is neither recorder nor queue. */
+	/* A buffer that was mapped for writing is not one that overwrites. */
 	ASSERT_EQ(0, member_open(&good, &attr, self->cpu, PAGES));
 	ASSERT_EQ(0, member_open(&bad, &attr, self->cpu, 0));
 	bad.pages = PAGES;

@@ -303,8 +303,8 @@ TEST_F(nsfd, other_calls)
 			TH_LOG("ioctl 0x%lx", cmds[i]);
 	}
 	EXPECT_EQ(-EINVAL, set_persist(self->writer, &id));
-	EXPECT_EQ(-EINVAL, persist_join(self->writer, self->id));
-	EXPECT_EQ(-EINVAL, persist_join(self->writer, 0));
+	EXPECT_EQ(-EINVAL, persist_join_unnamed(self->writer, self->id));
+	EXPECT_EQ(-EINVAL, persist_join_unnamed(self->writer, 0));
 
 	EXPECT_GT(0, read(self->writer, buf, sizeof(buf)));
 	EXPECT_GT(0, write(self->writer, buf, sizeof(buf)));
@@ -316,6 +316,7 @@ TEST_F(nsfd, other_calls)
 	fd = event_open(&attr, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, fd);
 	EXPECT_GT(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, self->writer));
+	EXPECT_EQ(-EBADF, ns_join(self->writer, self->writer));
 	EXPECT_EQ(3, ns_count(self->id));
 }
 

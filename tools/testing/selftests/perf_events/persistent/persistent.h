@@ -118,9 +118,15 @@ static inline int persist_new(int fd, __u64 *id)
 	return set_persist(fd, id);
 }
 
-static inline int persist_join(int fd, __u64 id)
+/* By id: for the process that made a namespace, as long as it has no name. */
+static inline int persist_join_unnamed(int fd, __u64 id)
 {
 	return set_persist(fd, &id);
+}
+
+static inline int ns_join(int ns_fd, __s32 fd)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_JOIN, &fd));
 }
 
 static inline int persist_claim(int fd)
@@ -188,6 +194,21 @@ static inline int member_reopen(__u64 ns, __u64 event, int cpu, __u64 how)
 static inline int ns_open(__u64 ns, __u64 how)
 {
 	return member_reopen(ns, 0, -1, how);
+}
+
+/* Joins namespace @id, whether it has a name or not. */
+static inline int persist_join(int fd, __u64 id)
+{
+	int ns_fd, err;
+
+	ns_fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	if (ns_fd == -ENOENT || ns_fd == -EINVAL)
+		return persist_join_unnamed(fd, id);
+	if (ns_fd < 0)
+		return ns_fd;
+	err = ns_join(ns_fd, fd);
+	close(ns_fd);
+	return err;
 }
 
 /* Number of members that a new listing shows, or an error. */
@@ -439,6 +460,7 @@ static inline struct perf_event_attr say_attr(void)
 	return attr;
 }
 
+/* What cannot be persistent: a buffer that is full takes no more. */
 static inline struct perf_event_attr say_forward_attr(void)
 {
 	struct perf_event_attr attr = say_attr();
@@ -681,7 +703,7 @@ struct member {
 	void	*map;
 };
 
-/* Opens an event on @cpu with a buffer that fits its attr; @pages 0: without. */
+/* Opens an event on @cpu with a buffer to read from; @pages 0: without. */
 static inline int member_open(struct member *m, struct perf_event_attr *attr, int cpu, int pages)
 {
 	int err;
@@ -693,7 +715,7 @@ static inline int member_open(struct member *m, struct perf_event_attr *attr, in
 		return m->fd;
 	if (!pages)
 		return 0;
-	m->map = ring_map(m->fd, pages, attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE);
+	m->map = ring_map(m->fd, pages, PROT_READ);
 	if (m->map != MAP_FAILED)
 		return 0;
 	err = -errno;
@@ -789,7 +811,7 @@ static inline int aux_event_open(int cpu)
 	static const char * const pmus[] = {
 		"kst_aux", "intel_pt", "intel_bts", "arm_spe_0", "cs_etm",
 	};
-	struct perf_event_attr attr = { .size = sizeof(attr) };
+	struct perf_event_attr attr = { .size = sizeof(attr), .write_backward = 1 };
 	char path[128], text[32];
 	int fd = -ENOENT;
 	unsigned int i;

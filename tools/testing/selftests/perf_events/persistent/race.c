@@ -181,9 +181,9 @@ static const struct {
 } ops[] = {
 	{ "look up", look_up },
 	{ "create", create, { EEXIST } },
-	{ "new", persist, { EBUSY, EEXIST, EINVAL, ENODEV } },
-	{ "join", join, { EBUSY, ENOENT, EINVAL, ENODEV } },
-	{ "name", name, { EBUSY, EEXIST, EINVAL, ENODEV, EPERM } },
+	{ "new", persist, { EBUSY, EEXIST, EINVAL, ENODEV, EACCES } },
+	{ "join", join, { EBUSY, ENOENT, EINVAL, ENODEV, EACCES } },
+	{ "name", name, { EBUSY, EEXIST, EINVAL, ENODEV, EPERM, EACCES } },
 	{ "claim", claim, { EBUSY, ENOENT, ENODEV } },
 	{ "redirect", redirect, { EBUSY, EINVAL, ENODEV, EBADF } },
 	{ "map", map, { EBUSY, EINVAL, ENODEV, EACCES } },

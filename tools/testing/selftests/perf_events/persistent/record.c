@@ -216,7 +216,7 @@ TEST_F(record, description)
 	fd = member_reopen(id, 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, get_persist(fd, &p));
-	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER1, p.size);
+	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER2, p.size);
 	EXPECT_EQ(PERF_PERSIST_OVERWRITE, p.flags);
 	EXPECT_EQ(id, p.ns_id);
 	EXPECT_EQ(event, p.event_id);

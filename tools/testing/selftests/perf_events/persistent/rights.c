@@ -218,6 +218,8 @@ TEST_F(rights, no_capability)
 	EXPECT_EQ(-EACCES, set_name(self->m.fd, "/label"));
 	EXPECT_EQ(-EACCES, persist_new(fd, &id));
 	EXPECT_EQ(-EACCES, persist_join(fd, self->id));
+	EXPECT_EQ(-EACCES, persist_join_unnamed(fd, self->id));
+	EXPECT_EQ(-EACCES, ns_join(self->ns_writer, fd));
 	EXPECT_EQ(-EACCES, persist_claim(self->m.fd));
 	EXPECT_EQ(-EACCES, persist_claim(unnamed));
 	EXPECT_EQ(-EACCES, persist_set_flags(fd, PERF_PERSIST_ALL_CPUS));
@@ -227,6 +229,104 @@ TEST_F(rights, no_capability)
 	EXPECT_STREQ("first", p.label);
 	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
+}
+
+static int take_snapshot(int ns_fd)
+{
+	struct perf_event_snapshot s = { .size = sizeof(s) };
+
+	return event_ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
+}
+
+/* To join is to change the namespace, and to spend what is its owner's. H26 */
+TEST_F(rights, join)
+{
+	struct perf_event_attr attr = say_attr(), forward = say_forward_attr();
+	int fd, bad, ns_reader, ns_writer;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root, to become others");
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (become(NOBODY, cap_bit(CAP_PERFMON)))
+			_exit(1);
+		/* Of such a buffer there is no snapshot. */
+		bad = event_open(&forward, -1, self->cpu, -1, 0);
+		if (bad < 0 || ring_map(bad, 1, PROT_READ | PROT_WRITE) == MAP_FAILED)
+			_exit(2);
+		fd = event_open(&attr, -1, self->cpu, -1, 0);
+		ns_reader = ns_open(self->id, 0);
+		ns_writer = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+		if (fd < 0 || ns_reader < 0 || ns_writer < 0)
+			_exit(3);
+		if (persist_join_unnamed(bad, self->id) != -ENOENT ||
+		    persist_join_unnamed(fd, self->id) != -ENOENT)
+			_exit(4);
+		if (ns_join(ns_reader, fd) != -EACCES)
+			_exit(5);
+		if (ns_join(ns_writer, fd) != -EPERM || ns_join(ns_writer, bad) != -EPERM)
+			_exit(6);
+		/* A descriptor of root's does not change that. */
+		if (ns_join(self->ns_writer, fd) != -EPERM)
+			_exit(7);
+		_exit(0);
+	}
+	EXPECT_EQ(0, child_status(pid));
+	EXPECT_EQ(1, ns_count(self->id));
+	EXPECT_EQ(0, take_snapshot(self->ns_writer));
+
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (become(NOBODY, cap_bit(CAP_PERFMON) | cap_bit(CAP_IPC_LOCK)))
+			_exit(1);
+		fd = event_open(&attr, -1, self->cpu, -1, 0);
+		if (fd < 0)
+			_exit(2);
+		_exit(-persist_join(fd, self->id));
+	}
+	EXPECT_EQ(0, child_status(pid));
+	EXPECT_EQ(2, ns_count(self->id));
+	EXPECT_EQ(0, take_snapshot(self->ns_writer));
+	EXPECT_EQ(0, ns_delete(self->ns_writer));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+}
+
+/* What is asked of the two descriptors, even of root. H26 */
+TEST_F(rights, join_descriptors)
+{
+	struct perf_event_attr attr = say_attr(), task = say_attr();
+	int fd, unbound, p[2];
+
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(p));
+	EXPECT_EQ(-ENOENT, persist_join_unnamed(fd, self->id));
+	EXPECT_EQ(-EACCES, ns_join(self->ns_reader, fd));
+	EXPECT_EQ(-EACCES, ns_join(self->ns_writer, self->reader));
+	EXPECT_EQ(-EBADF, ns_join(self->ns_writer, -1));
+	EXPECT_EQ(-EBADF, ns_join(self->ns_writer, p[0]));
+	EXPECT_EQ(-EBADF, ns_join(self->ns_writer, self->ns_writer));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->ns_writer, PERF_EVENT_IOC_JOIN, 0));
+	EXPECT_EQ(-EBUSY, ns_join(self->ns_writer, self->writer));
+	unbound = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, unbound);
+	EXPECT_EQ(-EINVAL, ns_join(unbound, fd));
+	EXPECT_EQ(-ENOTTY, ns_join(self->writer, fd));
+	EXPECT_EQ(1, ns_count(self->id));
+
+	EXPECT_EQ(0, ns_join(self->ns_writer, fd));
+	EXPECT_EQ(2, ns_count(self->id));
+	EXPECT_EQ(-EBUSY, ns_join(self->ns_writer, fd));
+	fd = event_open(&task, 0, -1, -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EOPNOTSUPP, ns_join(self->ns_writer, fd));
+	ASSERT_EQ(0, ns_delete(self->ns_writer));
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-ENODEV, ns_join(self->ns_writer, fd));
 }
 
 /* CAP_PERFMON is enough: no CAP_SYS_ADMIN, no uid 0. */
@@ -437,6 +537,140 @@ TEST_F(rights, shared_buffer)
 	}
 	fd = member_reopen(self->id, self->event, -1, 0);
 	EXPECT_LE(0, fd);
+}
+
+/* Somebody who wrote to a buffer, and how he went */
+enum past { CLAIMED, STRANGER, STRANGER_GONE, BEFORE, NR_PASTS };
+
+static const char * const past_names[NR_PASTS] = {
+	[CLAIMED]	= "a member that was claimed and closed",
+	[STRANGER]	= "an event that is no member",
+	[STRANGER_GONE]	= "an event that was no member, and was closed",
+	[BEFORE]	= "an event that was closed before the buffer was published",
+};
+
+/* A recorder that everybody may read, were it not for @raw that has written to it. */
+static int create_with_past(struct member *m, struct perf_event_attr *raw, int cpu,
+			    enum past past, const char *name, __u64 *id, int *guest)
+{
+	struct perf_event_attr attr = say_attr();
+	int err;
+
+	err = member_open(m, &attr, cpu, PAGES);
+	if (!err && past != BEFORE)
+		err = set_name_str(m->fd, name);
+	if (!err && past != BEFORE)
+		err = persist_new(m->fd, id);
+	if (err)
+		return err;
+	*guest = event_open(raw, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (*guest < 0)
+		return *guest;
+	err = event_ioctl(*guest, PERF_EVENT_IOC_SET_OUTPUT, m->fd);
+	call_getppid(1);
+	if (!err && past == CLAIMED) {
+		err = persist_join(*guest, *id);
+		call_getppid(1);
+		if (!err)
+			err = persist_claim(*guest);
+	}
+	if (past != STRANGER) {
+		close(*guest);
+		*guest = -1;
+	}
+	if (!err && past == BEFORE)
+		err = set_name_str(m->fd, name);
+	if (!err && past == BEFORE)
+		err = persist_new(m->fd, id);
+	return err;
+}
+
+/* 1: no user without privileges gets it, by id, by CPU or for the listing; 0: he does. */
+static int refused(__u64 ns, __u64 event, int cpu, int how)
+{
+	pid_t pid = fork_child();
+	int fd;
+
+	if (!pid) {
+		drop_caps(privileges());
+		fd = how == 0 ? member_reopen(ns, event, -1, 0) :
+		     how == 1 ? member_reopen(ns, 0, cpu, 0) : ns_open(ns, 0);
+		_exit(fd == -EACCES || fd == -EPERM ? 1 : fd < 0 ? 2 : 0);
+	}
+	return child_status(pid);
+}
+
+/* A buffer shows what those recorded who are gone, so they have their say as well. H27 */
+TEST_F(rights, past_writers)
+{
+	struct perf_event_snapshot s;
+	struct perf_event_attr raw;
+	int how, guest, ns_fd;
+	enum past past;
+	char name[NAME_ROOM];
+	struct member m;
+	__u64 id, event;
+
+	if (!syscall_attr(&raw))
+		SKIP(return, "no tracepoint raw_syscalls:sys_enter");
+	if (set_paranoid(0))
+		SKIP(return, "cannot set perf_event_paranoid");
+
+	for (past = CLAIMED; past < NR_PASTS; past++) {
+		snprintf(name, sizeof(name), "%s-%d", self->ns, past);
+		ASSERT_EQ(0, create_with_past(&m, &raw, self->cpu, past, name, &id, &guest));
+		event = event_id(m.fd);
+		for (how = 0; how < 3; how++) {
+			EXPECT_EQ(1, refused(id, event, self->cpu, how))
+				TH_LOG("%s, %d", past_names[past], how);
+			EXPECT_EQ(0, refused(self->id, self->event, self->cpu, how));
+		}
+
+		/* What it wrote is in the snapshot now, and nothing of it in the namespace. */
+		ns_fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+		ASSERT_LE(0, ns_fd);
+		s = (struct perf_event_snapshot){ .size = sizeof(s) };
+		ASSERT_EQ(0, event_ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s));
+		for (how = 0; how < 3; how++) {
+			EXPECT_EQ(1, refused(s.ns_id, event, self->cpu, how))
+				TH_LOG("%s, %d of the snapshot", past_names[past], how);
+			EXPECT_EQ(past == STRANGER, refused(id, event, self->cpu, how))
+				TH_LOG("%s, %d after the snapshot", past_names[past], how);
+		}
+
+		/* It follows from one buffer to the next, until it is closed. */
+		if (past == STRANGER) {
+			close(guest);
+			EXPECT_EQ(1, refused(id, event, self->cpu, 0));
+			ASSERT_EQ(0, event_ioctl(ns_fd, PERF_EVENT_IOC_CLEAR, 0));
+			EXPECT_EQ(0, refused(id, event, self->cpu, 0));
+		}
+		close(ns_fd);
+		member_close(&m);
+	}
+}
+
+/* With the right to all of them, it may be opened whoever wrote. H27 */
+TEST_F(rights, past_writers_allowed)
+{
+	struct perf_event_attr raw;
+	char name[NAME_ROOM];
+	struct member m;
+	enum past past;
+	int guest;
+	__u64 id;
+
+	if (!syscall_attr(&raw))
+		SKIP(return, "no tracepoint raw_syscalls:sys_enter");
+	if (set_paranoid(-1))
+		SKIP(return, "cannot set perf_event_paranoid");
+	for (past = CLAIMED; past < NR_PASTS; past++) {
+		snprintf(name, sizeof(name), "%s-%d", self->ns, past);
+		ASSERT_EQ(0, create_with_past(&m, &raw, self->cpu, past, name, &id, &guest));
+		EXPECT_EQ(0, refused(id, event_id(m.fd), self->cpu, 0))
+			TH_LOG("%s", past_names[past]);
+		member_close(&m);
+	}
 }
 
 /* The same tracepoint at -1. H16 */

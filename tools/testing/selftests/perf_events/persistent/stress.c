@@ -449,7 +449,7 @@ static int look(struct worker *w)
 	return len < 0 ? len : 0;
 }
 
-/* What a consumer does, and also what it must not do. */
+/* What the reader of a buffer that is not overwritten does, and what others must not do. */
 static int scribble(struct worker *w)
 {
 	struct slot *s = mapped_slot(w);
@@ -525,13 +525,14 @@ static int create(struct worker *w)
 	for (i = 0; i < n; i++) {
 		struct perf_event_attr attr = any_attr(w);
 
+		attr.write_backward = 1;
 		s = &w->slots[(first + i) % SLOTS];
 		cpu = any_cpu(w);
 		err = slot_fill(w, s, event_open(&attr, -1, cpu, -1, 0), cpu);
 		if (err)
 			return err;
-		if (mmap(region(s), ring_len(1), PROT_READ | (attr.write_backward ? 0 : PROT_WRITE),
-			 MAP_SHARED | MAP_FIXED, s->fd, 0) == MAP_FAILED)
+		if (mmap(region(s), ring_len(1), PROT_READ, MAP_SHARED | MAP_FIXED,
+			 s->fd, 0) == MAP_FAILED)
 			reserve(region(s));
 		else
 			s->pages = 1;

@@ -181,9 +181,10 @@ static int add_events(struct writer *w, struct perf_event_attr *attr, const char
 	if (!err)
 		err = set_name(w->tick.fd, "%s/ticks-%d", ns, w->cpu);
 	if (!err)
-		err = set_persist(w->call.fd, id);
+		err = *id == PERF_PERSIST_NEW ? persist_new(w->call.fd, id) :
+						persist_join(w->call.fd, *id);
 	if (!err)
-		err = set_persist(w->tick.fd, id);
+		err = persist_join(w->tick.fd, *id);
 	w->call_id = event_id(w->call.fd);
 	w->tick_id = event_id(w->tick.fd);
 	return err;

@@ -100,8 +100,8 @@ FIXTURE_TEARDOWN_PARENT(trigger)
 	persist_sweep();
 }
 
-/* Each getppid() of the caller on @cpu is a firing. */
-static int getppid_event(struct perf_event_attr *attr, int cpu)
+/* Each call @nr of the caller on @cpu is a firing. */
+static int call_event(struct perf_event_attr *attr, int cpu, int nr)
 {
 	char filter[64];
 	int fd;
@@ -109,22 +109,60 @@ static int getppid_event(struct perf_event_attr *attr, int cpu)
 	fd = event_open(attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	snprintf(filter, sizeof(filter), "id == %d && common_pid == %d", (int)SYS_getppid,
-		 getpid());
+	snprintf(filter, sizeof(filter), "id == %d && common_pid == %d", nr, getpid());
 	if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
 		return -errno;
 	return fd;
 }
 
-static int arm(int ns_fd, struct perf_event_attr *attr, int cpu, struct perf_event_trigger *t)
+static int getppid_event(struct perf_event_attr *attr, int cpu)
+{
+	return call_event(attr, cpu, SYS_getppid);
+}
+
+static int arm_on_call(int ns_fd, struct perf_event_attr *attr, int cpu, int nr,
+		       struct perf_event_trigger *t)
 {
 	int err;
 
-	t->fd = getppid_event(attr, cpu);
+	t->fd = call_event(attr, cpu, nr);
 	if (t->fd < 0)
 		return t->fd;
 	err = add_trigger(ns_fd, t);
 	close(t->fd);
+	return err;
+}
+
+static int arm(int ns_fd, struct perf_event_attr *attr, int cpu, struct perf_event_trigger *t)
+{
+	return arm_on_call(ns_fd, attr, cpu, SYS_getppid, t);
+}
+
+/* Fires until something came of it: the worker ends a moment after it has told us. */
+static int fire(int ns_fd, __u32 number, struct perf_event_trigger *t)
+{
+	__u64 done;
+	int err;
+
+	err = get_trigger(ns_fd, number, t);
+	done = t->acted + t->failed;
+	while (!err && t->acted + t->failed == done) {
+		call_getppid(1);
+		err = get_trigger(ns_fd, number, t);
+	}
+	return err;
+}
+
+/* The same until it has acted */
+static int fire_until_acted(int ns_fd, __u32 number, struct perf_event_trigger *t)
+{
+	__u64 acted;
+	int err;
+
+	err = get_trigger(ns_fd, number, t);
+	acted = t->acted;
+	while (!err && t->acted == acted)
+		err = fire(ns_fd, number, t);
 	return err;
 }
 
@@ -158,7 +196,7 @@ TEST_F(trigger, snapshot)
 	ASSERT_EQ(0, get_persist(fd, &p));
 	EXPECT_EQ(1, p.trigger);
 	EXPECT_LT(t.last_fired_ns, p.created_ns);
-	EXPECT_EQ(p.created_ns - t.last_fired_ns, t.freeze_ns);
+	EXPECT_LT(0, t.freeze_ns);
 
 	/* Each time anew. The worker ends a moment after it has told us. */
 	do {
@@ -167,6 +205,35 @@ TEST_F(trigger, snapshot)
 	} while (t.acted < 2 && !t.failed);
 	EXPECT_EQ(0, t.failed);
 	EXPECT_LE(2, t.snapshot);
+}
+
+/* Records that are not taken because of a stop are counted apart from lost ones. */
+TEST_F(trigger, missed)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_persist p;
+	__u64 missed;
+	int fd, i;
+
+	fd = member_reopen(self->id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, get_persist(fd, &p));
+	EXPECT_EQ(0, p.missed);
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	for (i = 0; i < 5; i++)
+		say("not taken");
+	ASSERT_EQ(0, get_persist(fd, &p));
+	missed = p.missed;
+	EXPECT_LE(5, missed);
+	EXPECT_EQ(0, p.lost);
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	say("taken");
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "taken"));
+	ASSERT_EQ(0, get_persist(fd, &p));
+	EXPECT_EQ(missed, p.missed);
+	EXPECT_EQ(0, p.lost);
 }
 
 /* What fired it is in the snapshot when the namespace records it. */
@@ -260,6 +327,154 @@ TEST_F(trigger, stop)
 	call_getppid(1);
 	say("twice");
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "twice"));
+}
+
+static int take_by_hand(int ns_fd)
+{
+	struct perf_event_snapshot s = { .size = sizeof(s) };
+
+	return event_ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
+}
+
+/* What a stop froze stays, however often a trigger would take a snapshot. H24 */
+TEST_F(trigger, frozen)
+{
+	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_persist p = {};
+	int i;
+
+	ASSERT_EQ(0, arm_on_call(self->fd, &self->attr, self->cpu, SYS_getuid, &stop));
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	say("frozen");
+	syscall(SYS_getuid);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &stop));
+	ASSERT_EQ(1, stop.acted);
+
+	for (i = 0; i < PERF_PERSIST_KEEP_DEFAULT + 4; i++) {
+		call_getppid(1);
+		ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
+	}
+	EXPECT_EQ(PERF_PERSIST_KEEP_DEFAULT + 4, t.fired);
+	EXPECT_EQ(0, t.acted);
+	EXPECT_LT(0, t.failed);
+	EXPECT_EQ(ECANCELED, t.error);
+	EXPECT_EQ(0, t.snapshot);
+	ASSERT_EQ(0, next_member(self->fd, &p));
+	EXPECT_EQ(0, p.number);
+	EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "frozen"));
+
+	/* Who asks for one by hand means it. */
+	ASSERT_EQ(0, take_by_hand(self->fd));
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "frozen"));
+
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	say("again");
+	ASSERT_EQ(0, fire_until_acted(self->fd, 2, &t));
+	EXPECT_EQ(0, t.error);
+	EXPECT_EQ(2, t.snapshot);
+	snprintf(self->snap, sizeof(self->snap), "%s.2", self->ns);
+	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "again"));
+}
+
+/* What failed does not have the cool-down to wait for: it is tried again, if not at once. */
+TEST_F(trigger, failed)
+{
+	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
+	const __u64 cool_downs[] = { 0, 3600 * SECOND };
+	unsigned int i;
+	__u64 before;
+
+	ASSERT_EQ(0, arm_on_call(self->fd, &self->attr, self->cpu, SYS_getuid, &stop));
+	for (i = 0; i < ARRAY_SIZE(cool_downs); i++) {
+		struct perf_event_trigger t = {
+			.action = PERF_TRIGGER_DO_SNAPSHOT, .cool_down_ns = cool_downs[i],
+		};
+		__u32 number;
+
+		syscall(SYS_getuid);
+		ASSERT_EQ(0, wait_for(self->fd, 1, i + 1, &stop));
+		ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+		number = t.number;
+		ASSERT_EQ(0, fire(self->fd, number, &t));
+		ASSERT_EQ(1, t.failed);
+		ASSERT_EQ(ECANCELED, t.error);
+		before = t.last_fired_ns;
+		ASSERT_EQ(0, fire(self->fd, number, &t));
+		ASSERT_EQ(2, t.failed);
+		EXPECT_LE(before + SECOND, t.last_fired_ns);
+		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		before = t.last_fired_ns;
+		ASSERT_EQ(0, fire(self->fd, number, &t));
+		EXPECT_EQ(1, t.acted);
+		EXPECT_EQ(0, t.error);
+		EXPECT_LE(before + SECOND, t.last_fired_ns);
+		ASSERT_EQ(0, del_trigger(self->fd, number));
+	}
+}
+
+/* Whom a trigger works for, when all that he does is to look */
+static int look_on(const char *ns, int ns_fd, int cpu)
+{
+	void *maps[4 * PERF_PERSIST_KEEP_DEFAULT];
+	struct perf_event_trigger t;
+	char name[NS_ROOM + 16];
+	__u32 i, nr = 0;
+	int fd;
+
+	if (become(NOBODY, 0))
+		return 1;
+	for (;;) {
+		if (nr == ARRAY_SIZE(maps))
+			return 2;
+		if (fire(ns_fd, 1, &t))
+			return 3;
+		if (t.failed)
+			break;
+		snprintf(name, sizeof(name), "%s.%u", ns, t.snapshot);
+		fd = member_reopen(ns_lookup(name), 0, cpu, 0);
+		if (fd < 0)
+			return 4;
+		maps[nr] = ring_map(fd, PAGES, PROT_READ);
+		close(fd);
+		if (maps[nr++] == MAP_FAILED)
+			return 5;
+	}
+	/* A call may have fired it once more before we looked. */
+	if (t.error != EBUSY || t.acted < nr)
+		return 6;
+	if (nr < PERF_PERSIST_KEEP_DEFAULT || nr > 2 * PERF_PERSIST_KEEP_DEFAULT + 1)
+		return 7;
+	for (i = 0; i < nr; i++)
+		munmap(maps[i], ring_len(PAGES));
+	if (fire_until_acted(ns_fd, 1, &t))
+		return 8;
+	return t.error ? 9 : 0;
+}
+
+/* A reader of what triggers take holds on to no more of it than there may be. H22 */
+TEST_F(trigger, readers_hold_on)
+{
+	char old[16];
+	pid_t pid;
+
+	if (geteuid() || read_file(PARANOID, old, sizeof(old)) < 0)
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, set_paranoid(-1));
+	pid = fork_child();
+	if (!pid) {
+		struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+		int fd;
+
+		fd = ns_open(self->id, 0);
+		if (fd < 0 || arm(self->fd, &self->attr, self->cpu, &t))
+			_exit(99);
+		_exit(look_on(self->ns, fd, self->cpu));
+	}
+	EXPECT_EQ(0, child_status(pid));
+	write_file(PARANOID, old);
 }
 
 static int cmp_u64(const void *a, const void *b)
@@ -518,6 +733,121 @@ TEST_F(trigger, enable_race)
 	}
 	EXPECT_EQ(0, mixed);
 	EXPECT_EQ(0, child_status(pid));
+}
+
+/* Who joins while a trigger stops the namespace is stopped with the others. H30 */
+TEST_F(trigger, join_race)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_attr attr = say_attr();
+	int i, nr, stopped, spin, until;
+	struct shared {
+		int	armed, go, done;
+	} *shared;
+	struct member m;
+	pid_t pid;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "one CPU");
+	shared = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, shared);
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		pin(self->cpu2);
+		if (arm(self->fd, &self->attr, self->cpu2, &t))
+			_exit(1);
+		__atomic_store_n(&shared->armed, 1, __ATOMIC_RELEASE);
+		for (i = 1; i <= RACES; i++) {
+			while (!reached(&shared->go, i))
+				;
+			if (fire(self->fd, 1, &t))
+				_exit(2);
+			__atomic_store_n(&shared->done, i, __ATOMIC_RELEASE);
+		}
+		_exit(0);
+	}
+	while (!reached(&shared->armed, 1))
+		sched_yield();
+	for (i = 1; i <= RACES; i++) {
+		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
+		__atomic_store_n(&shared->go, i, __ATOMIC_RELEASE);
+		until = i % 100 * 100;
+		for (spin = 0; spin < until && !reached(&shared->done, i); spin++)
+			;
+		ASSERT_EQ(0, persist_join(m.fd, self->id));
+		while (!reached(&shared->done, i))
+			;
+		stopped = count_stopped(self->fd, &nr);
+		EXPECT_EQ(2, nr);
+		ASSERT_EQ(nr, stopped)
+			TH_LOG("round %d", i);
+		ASSERT_EQ(0, persist_claim(m.fd));
+		member_close(&m);
+	}
+	EXPECT_EQ(0, child_status(pid));
+}
+
+static bool member_on(int ns_fd, int cpu, struct perf_event_persist *p)
+{
+	memset(p, 0, sizeof(*p));
+	while (!next_member(ns_fd, p)) {
+		if (p->cpu == cpu)
+			return true;
+	}
+	return false;
+}
+
+/* A CPU that is new to a namespace that was stopped goes on with it. H30 */
+TEST_F(trigger, resume_new_cpu)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_persist p;
+	struct pollfd pfd = { .events = POLLPRI };
+	char name[NS_ROOM + 16];
+	struct member m;
+	int round;
+	__u64 id;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	for (round = 0; round < 6; round++) {
+		if (set_online(self->cpu2, false))
+			SKIP(return, "cannot take a CPU offline");
+		snprintf(name, sizeof(name), "%s-%d", self->ns, round);
+		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+		ASSERT_EQ(0, persist_set_flags(m.fd, PERF_PERSIST_ALL_CPUS));
+		ASSERT_EQ(0, persist_new(m.fd, &id));
+		ASSERT_EQ(0, set_name_str(m.fd, name));
+		pfd.fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+		ASSERT_LE(0, pfd.fd);
+		t.number = 0;
+		ASSERT_EQ(0, arm(pfd.fd, &self->attr, self->cpu, &t));
+		ASSERT_EQ(0, fire(pfd.fd, 1, &t));
+		ASSERT_EQ(0, set_online(self->cpu2, true));
+
+		/* While the kernel is about to have it there, or when it has */
+		if (round % 2) {
+			while (!member_on(pfd.fd, self->cpu2, &p))
+				ASSERT_EQ(1, poll(&pfd, 1, -1));
+			EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
+		}
+		ASSERT_EQ(0, event_ioctl(pfd.fd, PERF_EVENT_IOC_ENABLE, 0));
+		while (!member_on(pfd.fd, self->cpu2, &p))
+			ASSERT_EQ(1, poll(&pfd, 1, -1));
+		EXPECT_EQ(0, p.flags & PERF_PERSIST_STOPPED);
+		ASSERT_EQ(0, pin(self->cpu2));
+		say("resumed");
+		ASSERT_EQ(0, pin(self->cpu));
+		EXPECT_EQ(1, heard_in(id, 0, self->cpu2, "resumed"))
+			TH_LOG("round %d", round);
+		ASSERT_EQ(0, ns_delete(pfd.fd));
+		close(pfd.fd);
+		member_close(&m);
+	}
 }
 
 /* As often as it goes: each is counted, and little is done about it. */

@@ -131,6 +131,7 @@ TEST_F(unprivileged, own_event)
 	EXPECT_EQ(-EACCES, persist_new(fd, &id));
 	EXPECT_EQ(PERF_PERSIST_NEW, id);
 	EXPECT_EQ(-EACCES, persist_join(fd, self->id ? : NO_NS));
+	EXPECT_EQ(-EACCES, persist_join_unnamed(fd, self->id ? : NO_NS));
 	EXPECT_EQ(-EACCES, persist_claim(fd));
 	EXPECT_EQ(-EACCES, persist_set_flags(fd, 0));
 	EXPECT_EQ(-ENOENT, get_persist(fd, &p));

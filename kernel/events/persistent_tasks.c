@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What there was before a namespace: records of tasks that are older than its events.
+ *
+ * The events tell of tasks that start while they record. Whoever makes a namespace
+ * finds the others in /proc, and passes them on: a reader who comes later finds those
+ * that are still there, and would have no names for the samples of the rest.
+ */
+#include <linux/errno.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/refcount.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/user_namespace.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/**
+ * struct perf_tasks - records as user space passed them
+ * @refs:	one for the namespace, and for each snapshot taken since
+ * @len:	bytes that there are
+ * @ucounts:	who pays for them
+ * @data:	the records
+ */
+struct perf_tasks {
+	refcount_t	refs;
+	size_t		len;
+	struct ucounts	*ucounts;
+	char		data[] __counted_by(len);
+};
+
+/**
+ * perf_tasks_get - get one more reference on the records of a namespace
+ * @tasks:	the records, or NULL
+ *
+ * Return: the same.
+ */
+struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks)
+{
+	if (tasks)
+		refcount_inc(&tasks->refs);
+	return tasks;
+}
+
+/**
+ * perf_tasks_put - put a reference
+ * @tasks:	the records, or NULL
+ *
+ * Called with or without the lock.
+ */
+void perf_tasks_put(struct perf_tasks *tasks)
+{
+	if (!tasks || !refcount_dec_and_test(&tasks->refs))
+		return;
+
+	perf_persist_uncharge(tasks->ucounts, tasks->len);
+	kvfree(tasks);
+}
+
+static struct perf_tasks *copy_tasks(struct perf_persist_ns *ns,
+				     const struct perf_event_tasks *arg)
+{
+	struct perf_tasks *tasks;
+	struct ucounts *ucounts;
+
+	if (!perf_memory_left(PFN_UP(arg->len)))
+		return ERR_PTR(-ENOMEM);
+
+	ucounts = perf_persist_charge(ns, arg->len);
+	if (IS_ERR(ucounts))
+		return ERR_CAST(ucounts);
+
+	tasks = kvmalloc(struct_size(tasks, data, arg->len), GFP_KERNEL | __GFP_RETRY_MAYFAIL);
+	if (!tasks) {
+		perf_persist_uncharge(ucounts, arg->len);
+		return ERR_PTR(-ENOMEM);
+	}
+	refcount_set(&tasks->refs, 1);
+	tasks->len = arg->len;
+	tasks->ucounts = ucounts;
+	if (copy_from_user(tasks->data, u64_to_user_ptr(arg->addr), arg->len)) {
+		perf_tasks_put(tasks);
+		return ERR_PTR(-EFAULT);
+	}
+	return tasks;
+}
+
+static long set_tasks(struct perf_persist_ns *ns, const struct perf_event_tasks *arg)
+{
+	struct perf_tasks *tasks = NULL;
+	long ret = -ENODEV;
+
+	if (is_snapshot(ns))
+		return -EOPNOTSUPP;
+	if (arg->offset || arg->len > PERF_PERSIST_TASKS_MAX)
+		return -EINVAL;
+	if (!perf_persist_may_spend(ns))
+		return -EPERM;
+
+	if (arg->len) {
+		tasks = copy_tasks(ns, arg);
+		if (IS_ERR(tasks))
+			return PTR_ERR(tasks);
+	}
+
+	mutex_lock(&perf_persist_lock);
+	if (!ns->unlinked)
+		ret = perf_persist_may_write(ns);
+	if (!ret)
+		swap(ns->tasks, tasks);
+	mutex_unlock(&perf_persist_lock);
+
+	perf_tasks_put(tasks);
+	return ret;
+}
+
+static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
+{
+	struct perf_tasks *tasks = NULL;
+	long ret = -ENODEV;
+
+	mutex_lock(&perf_persist_lock);
+	if (!ns->unlinked)
+		ret = perf_persist_may_see(ns);
+	if (!ret)
+		tasks = perf_tasks_get(ns->tasks);
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	arg->total = tasks ? tasks->len : 0;
+	arg->len = min(arg->len, arg->total - min(arg->offset, arg->total));
+	if (arg->len &&
+	    copy_to_user(u64_to_user_ptr(arg->addr), tasks->data + arg->offset, arg->len))
+		ret = -EFAULT;
+	perf_tasks_put(tasks);
+	return ret;
+}
+
+/**
+ * perf_is_tasks_ioctl - is it for perf_tasks_ioctl()
+ * @cmd:	ioctl number
+ *
+ * Return: true if so, whatever size of its argument the caller knows of.
+ */
+bool perf_is_tasks_ioctl(unsigned int cmd)
+{
+	return perf_same_ioctl(cmd, PERF_EVENT_IOC_SET_TASKS) ||
+	       perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TASKS);
+}
+
+static_assert(sizeof(struct perf_event_tasks) == PERF_EVENT_TASKS_SIZE_VER0);
+
+/**
+ * perf_tasks_ioctl - the ioctls of a namespace that have to do with older tasks
+ * @ns:		the namespace, or a snapshot
+ * @cmd:	SET_TASKS or GET_TASKS
+ * @arg:	its argument
+ *
+ * SET_TASKS replaces what there is, or takes it away if there are no bytes. The owner
+ * pays for the memory. GET_TASKS works on a descriptor that is for reading only.
+ *
+ * Called without a lock. Takes perf_persist_lock.
+ *
+ * Return: 0, or
+ *  -EFAULT	@arg, or the address in it, cannot be read or written
+ *  -EINVAL	a field that must be 0 is not; more than PERF_PERSIST_TASKS_MAX bytes
+ *  -E2BIG	the structure is larger than a page, or has fields that are not known
+ *		here and not 0; its size now holds what the kernel knows
+ *  -EOPNOTSUPP	SET_TASKS on a snapshot
+ *  -EPERM	SET_TASKS: the namespace is somebody else's, and the caller lacks
+ *		CAP_IPC_LOCK; or the owner may not lock so much, see RLIMIT_MEMLOCK
+ *  -EACCES	GET_TASKS: the caller may not open each of the members; also -EPERM
+ *  -ENOMEM	out of memory, or it would take more than half of what is available
+ *  -ENODEV	the namespace was deleted
+ */
+long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
+		      struct perf_event_tasks __user *arg)
+{
+	struct perf_event_tasks tasks;
+	long ret;
+
+	ret = perf_persist_get_struct(&tasks, sizeof(tasks), PERF_EVENT_TASKS_SIZE_VER0, arg);
+	if (ret)
+		return ret;
+	if (tasks.flags || tasks.total)
+		return -EINVAL;
+	if (perf_same_ioctl(cmd, PERF_EVENT_IOC_SET_TASKS))
+		return set_tasks(ns, &tasks);
+
+	ret = get_tasks(ns, &tasks);
+	return ret ? ret : perf_persist_put_struct(arg, &tasks, sizeof(tasks));
+}

@@ -1,0 +1,203 @@
+#!/bin/bash
+# samples have names of tasks that are older than the namespace, or than its snapshots
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+type -P gcc > /dev/null || skip "no gcc"
+
+# A program that works when it is told to, for as long as it is told to
+build() {
+	gcc -O1 -o "$1" -x c - <<-EOC
+	#include <stdio.h>
+	#include <time.h>
+	static volatile unsigned long sum;
+	__attribute__((noinline)) void ancient_work(void)
+	{
+		for (int i = 0; i < 1000000; i++)
+			sum += i;
+	}
+	int main(int argc, char **argv)
+	{
+		if (argc > 1 && !fopen(argv[1], "w"))
+			return 1;
+		/* Each line on the input is 100 ms of work. */
+		while (getchar() != EOF) {
+			clock_t until = clock() + CLOCKS_PER_SEC / 10;
+
+			while (clock() < until)
+				ancient_work();
+			putchar('.');
+			fflush(stdout);
+		}
+		return 0;
+	}
+	EOC
+}
+
+prog=$tmp/old_$$
+build "$prog" > "$tmp/out" 2>&1 || { cat "$tmp/out"; skip "gcc cannot build a program"; }
+
+# shellcheck disable=SC2317 # eventually calls it
+worked() {
+	[ "$(wc -c < "$tmp/dots_$1")" -ge "$2" ]
+}
+
+# old_start N: one that waits for work
+old_start() {
+	mkfifo "$tmp/work_$1"
+	: > "$tmp/dots_$1"
+	"$prog" "$tmp/started_$1" < "$tmp/work_$1" >> "$tmp/dots_$1" &
+	old=$!
+	exec {work}> "$tmp/work_$1"
+	eventually "it runs" test -e "$tmp/started_$1"
+}
+
+# old_work N DOTS: have it work, until it did that often
+old_work() {
+	echo >&"$work"
+	eventually "it works" worked "$1" "$2"
+}
+
+# shellcheck disable=SC2317 # check calls it
+gone_task() {
+	[ ! -e "/proc/$old" ]
+}
+
+old_end() {
+	exec {work}>&-
+	wait "$old"
+	check "it has ended" gone_task
+}
+
+# named WHAT FILE: samples of the old one have its name, and most of them its function.
+# Between fork and exec it is the shell.
+named() {
+	local all comms work_samples
+
+	perf script -i "$2" -F comm,pid,ip,sym 2> /dev/null |
+		awk -v pid="$old" -v comm="${prog##*/}" -v shell="$(cat /proc/$$/comm)" '
+		$2 != pid || ($1 == shell && $4 != "ancient_work") { next }
+		{ all++ }
+		$1 == comm { comms++ }
+		$1 == comm && $4 == "ancient_work" { work++ }
+		END { print all + 0, comms + 0, work + 0 }' > "$tmp/named"
+	read -r all comms work_samples < "$tmp/named"
+	check "$1: $all samples, $comms with the name, $work_samples of the function" \
+	      test "$work_samples" -gt 0 -a "$comms" -eq "$all" -a "$((work_samples * 2))" -gt "$all"
+}
+
+nr_execs() {
+	perf script -i "$1" --show-task-events 2> /dev/null |
+		grep -c "PERF_RECORD_COMM exec: ${exec_prog##*/}:"
+}
+
+# It is older than the recorder, and dead when that is read.
+test_older() {
+	old_start older
+	check "create" perf record -P "$ns" -e cpu-clock:u -F 499 -a
+	says "what is kept of tasks" "and [0-9]*[BKM] for tasks that are there"
+	# The yardstick
+	perf record -e cpu-clock:u -F 499 -a -o "$tmp/plain" \
+		sh -c "echo > $tmp/work_older; until [ -s $tmp/dots_older ]; do sleep 0.1; done" \
+		> /dev/null 2>&1
+	check "take a snapshot" perf ctl -s "$ns"
+	old_work older 2
+	old_end
+	named "plain perf record" "$tmp/plain"
+	check "read" perf record -e "persistent/$ns/" -o "$data"
+	named "the namespace" "$data"
+	check "read the snapshot" perf ctl -r "$ns.1" -o "$data"
+	named "the snapshot" "$data"
+	check "read both" perf record -e "persistent/$ns/" -e "persistent/$ns.1/" -o "$data"
+	named "both" "$data"
+	same "how often it is said what it is called" 1 \
+	     "$(perf script -i "$data" --show-task-events 2> /dev/null |
+		grep -c "PERF_RECORD_COMM: ${prog##*/}:$old/$old")"
+	check "read by a pipe" sh -c "perf ctl -r $ns -o - | cat > $tmp/pipe"
+	named "the pipe" "$tmp/pipe"
+	perf top --stdio -e "persistent/$ns/" --sort comm,sym -d 1 < /dev/null > "$tmp/top" 2>&1 &
+	top=$!
+	eventually "perf top shows it" grep -q "${prog##*/}.*ancient_work" "$tmp/top"
+	kill "$top"
+	wait "$top" || true
+	check "a snapshot without its namespace" perf ctl -d "$ns"
+	check "read the snapshot" perf ctl -r "$ns.1" -o "$data"
+	named "the snapshot" "$data"
+	check "delete" perf ctl -d "$ns.*"
+}
+
+# Its start is told before three snapshots, and its end takes a fourth.
+test_snapshots() {
+	local i
+
+	check "create" perf record -P "$ns" -e cpu-clock:u -F 499 -a
+	old_start snapshots
+	check "add a trigger" perf ctl -t "$ns" --when sched:sched_process_exit \
+	      --filter "comm == \"${prog##*/}\" && pid == $old" --do snapshot --cool-down 0
+	for i in 1 2 3; do
+		old_work snapshots "$i"
+		check "take snapshot $i" perf ctl -s "$ns"
+	done
+	check "clear" perf ctl --clear "$ns"
+	old_work snapshots 4
+	old_end
+	eventually "the fourth snapshot" exists "$ns.4"
+	for i in 4 2; do
+		check "read" perf ctl -r "$ns.$i" -o "$data"
+		named "snapshot $i" "$data"
+	done
+	check "read all" perf record -e "persistent/$ns.2/" -e "persistent/$ns/" \
+	      -e "persistent/$ns.4/" -e "persistent/$ns.1/" -o "$data"
+	exec_prog=$prog
+	same "execs in all of them" 1 "$(nr_execs "$data")"
+	named "all" "$data"
+	check "delete" perf ctl -d "$ns" "$ns.*"
+}
+
+# Who reads on sees each task once, whatever is taken meanwhile.
+test_follow() {
+	exec_prog=$tmp/child_$$
+	cp "$(type -P true)" "$exec_prog"
+	check "create" perf record -P "$ns" -e cpu-clock:u -F 499 -a
+	"$exec_prog"
+	cat > "$tmp/script" <<-EOF
+		for i in 1 2 3; do
+			"$exec_prog"
+			perf ctl -s "$ns"
+			"$exec_prog"
+		done
+		perf ctl --clear "$ns"
+	EOF
+	check "read on" perf record -e "persistent/$ns/" -o "$data" sh "$tmp/script"
+	same "execs" 7 "$(nr_execs "$data")"
+	check "read again" perf record -e "persistent/$ns/" -o "$data"
+	same "execs after all" 7 "$(nr_execs "$data")"
+	check "delete" perf ctl -d "$ns" "$ns.*"
+}
+
+# That there is no room for them is no reason not to record.
+test_not_kept() {
+	local cpus limit
+
+	require_nobody || return 0
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	# In KiB what the buffers take, and one more
+	limit=$((1028 + 260 * cpus - cpus * $(cat /proc/sys/kernel/perf_event_mlock_kb) + 1))
+	[ "$limit" -gt 0 ] || { echo "too many CPUs: not tested"; return; }
+	check "create" sh -c "ulimit -l $limit; ${nobody[*]/=-all/=-all,+perfmon} \
+		--ambient-caps=+perfmon $tmp/perf record -P $ns -e cpu-clock -C 0 -m 1M"
+	says "it says what is missing" "does not keep the names of the tasks that are there"
+	says "and why" "more than you may lock"
+	check "it is there" exists "$ns"
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+}
+
+test_older
+test_snapshots
+test_follow
+test_not_kept
+exit "$failed"

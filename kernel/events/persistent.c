@@ -2255,8 +2255,9 @@ static char ns_enabled_char(struct perf_persist_ns *ns)
  */
 void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member)
 {
-	guard(spinlock)(&perf_member_attr_lock);
+	spin_lock(&perf_member_attr_lock);
 	*attr = member->attr;
+	spin_unlock(&perf_member_attr_lock);
 }
 
 /**
@@ -3505,13 +3506,17 @@ static long pause_output(struct file *file, bool pause)
 {
 	struct perf_event *event = file->private_data;
 	struct perf_buffer *rb;
+	bool is_held;
 	long ret;
 
-	scoped_guard(rcu) {
-		rb = rcu_dereference(event->rb);
-		if (!rb || !READ_ONCE(rb->held))
-			return -ENOIOCTLCMD;
-	}
+	rb = ring_buffer_get(event);
+	if (!rb)
+		return -ENOIOCTLCMD;
+	is_held = READ_ONCE(rb->held);
+	ring_buffer_put(rb);
+	if (!is_held)
+		return -ENOIOCTLCMD;
+
 	if (!(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	ret = security_perf_event_write(event);
@@ -3776,10 +3781,11 @@ void perf_persistent_set_period(struct perf_event *event, u64 value)
 	if (event->attr.sample_period != value)
 		return;
 
-	guard(spinlock)(&perf_member_attr_lock);
+	spin_lock(&perf_member_attr_lock);
 	/* A driver may have made a period of a frequency. */
 	member->attr.freq = event->attr.freq;
 	member->attr.sample_period = value;
+	spin_unlock(&perf_member_attr_lock);
 }
 
 /**
@@ -3793,16 +3799,18 @@ void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_
 	struct perf_buffer *rb;
 
 	if (member) {
-		guard(spinlock)(&perf_member_attr_lock);
+		spin_lock(&perf_member_attr_lock);
 		member->attr.bp_addr = attr->bp_addr;
 		member->attr.bp_type = attr->bp_type;
 		member->attr.bp_len = attr->bp_len;
+		spin_unlock(&perf_member_attr_lock);
 	}
 
-	guard(rcu)();
-	rb = rcu_dereference(event->rb);
-	if (rb)
-		perf_persistent_attached(event, rb); /* It may be the kernel's now. */
+	rb = ring_buffer_get(event);
+	if (!rb)
+		return;
+	perf_persistent_attached(event, rb); /* It may be the kernel's now. */
+	ring_buffer_put(rb);
 }
 
 #ifdef CONFIG_SYSCTL

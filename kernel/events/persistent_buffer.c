@@ -116,20 +116,25 @@ void perf_set_put(struct perf_buffer_set *set)
 int perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb, unsigned int max)
 {
 	struct perf_buffer_account *account = set->account;
+	int ret = 0;
 
-	guard(spinlock)(&account->lock);
+	spin_lock(&account->lock);
 	if (rb->set)
-		return 0;
+		goto unlock;
 	if (!set->nr) {
-		if (account->nr >= max)
-			return -EBUSY;
+		if (account->nr >= max) {
+			ret = -EBUSY;
+			goto unlock;
+		}
 		account->nr++;
 		list_add_tail(&set->entry, &account->sets);
 	}
 	set->nr++;
 	refcount_inc(&set->refs);
 	WRITE_ONCE(rb->set, set);
-	return 0;
+unlock:
+	spin_unlock(&account->lock);
+	return ret;
 }
 
 /**
@@ -145,13 +150,13 @@ void perf_set_remove(struct perf_buffer *rb)
 	if (!set)
 		return;
 
-	scoped_guard(spinlock, &set->account->lock) {
-		WRITE_ONCE(rb->set, NULL);
-		if (!--set->nr) {
-			set->account->nr--;
-			list_del_init(&set->entry);
-		}
+	spin_lock(&set->account->lock);
+	WRITE_ONCE(rb->set, NULL);
+	if (!--set->nr) {
+		set->account->nr--;
+		list_del_init(&set->entry);
 	}
+	spin_unlock(&set->account->lock);
 	perf_set_put(set);
 }
 
@@ -171,9 +176,10 @@ void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b)
 	if (!set || !b->set || set->account != b->set->account)
 		return;
 
-	guard(spinlock)(&set->account->lock);
+	spin_lock(&set->account->lock);
 	WRITE_ONCE(a->set, b->set);
 	WRITE_ONCE(b->set, set);
+	spin_unlock(&set->account->lock);
 }
 
 /**
@@ -190,9 +196,10 @@ void perf_set_mapped(struct perf_buffer *rb)
 	if (!set)
 		return;
 
-	guard(spinlock)(&set->account->lock);
+	spin_lock(&set->account->lock);
 	set->pid = task_tgid_nr(current);
 	strscpy(set->comm, current->comm);
+	spin_unlock(&set->account->lock);
 }
 
 /**
@@ -201,8 +208,9 @@ void perf_set_mapped(struct perf_buffer *rb)
  */
 void perf_set_gone(struct perf_buffer_set *set)
 {
-	guard(spinlock)(&set->account->lock);
+	spin_lock(&set->account->lock);
 	set->gone = true;
+	spin_unlock(&set->account->lock);
 }
 
 /**
@@ -228,14 +236,15 @@ void perf_set_report(struct perf_buffer_set *set, const char *name)
 	struct perf_buffer_account *account = set->account;
 	unsigned int nr = 0;
 
-	guard(spinlock)(&account->lock);
-	list_for_each_entry_reverse(set, &account->sets, entry)
+	spin_lock(&account->lock);
+	list_for_each_entry(set, &account->sets, entry)
 		nr += set->gone;
 	list_for_each_entry(set, &account->sets, entry) {
 		if (!set->gone)
 			continue;
 		pr_notice_ratelimited("perf: persistent/%s/ takes no snapshot: %u of them are deleted but still mapped, the oldest by %s[%d]\n",
 				      name, nr, set->pid ? set->comm : "its creator", set->pid);
-		return;
+		break;
 	}
+	spin_unlock(&account->lock);
 }

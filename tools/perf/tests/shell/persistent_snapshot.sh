@@ -316,7 +316,8 @@ test_locked_memory() {
 		check "it says so" grep -q "more than you may lock" "$tmp/said"
 		check "nothing is left of it" gone "${ns}_user$n"
 		refuse "a snapshot" "more than its owner may lock" "${user[@]}" ctl -s "${ns}_user1"
-		refuse "a snapshot, by root" "more than its owner may lock" perf ctl -s "${ns}_user1"
+		refuse "a snapshot, by root" "more than its owner may lock" \
+		       perf ctl -s "${ns}_user1"
 		exit "$failed"
 	) || failed=1
 	check "delete" sh -c "perf ctl -d \$(cd $persistent_pmu/events && ls -d ${ns}_user*)"

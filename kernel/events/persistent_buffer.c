@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much memory the buffers of a namespace take, whoever has them mapped.
+ * Buffers of members: who holds them, who pays for them, and whom they wake up.
  *
- * A set is the buffers that its members write to at the same time, one for each CPU
- * and more. A snapshot takes over the set that there is, and the members get another
- * one. The owner pays for all of them, and a set that was trimmed or deleted stays
- * for as long as a reader has it mapped. So the sets are counted, and there is a
- * limit to them.
+ * How much memory they take is bounded, whoever has them mapped. A set is the buffers
+ * that the members of a namespace write to at the same time, one for each CPU and more.
+ * A snapshot takes over the set that there is, and the members get another one. The
+ * owner pays for all of them, and a set that was trimmed or deleted stays for as long as
+ * a reader has it mapped. So the sets are counted, and there is a limit to them.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/perf_event.h>
@@ -15,10 +17,16 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/user.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/user_namespace.h>
 
 #include "internal.h"
+#include "persistent.h"
 #include "persistent_internal.h"
 
 /**
@@ -137,13 +145,8 @@ unlock:
 	return ret;
 }
 
-/**
- * perf_set_remove - a buffer is not mapped any more
- * @rb:		the buffer
- *
- * Called without a lock, when nobody can map it again.
- */
-void perf_set_remove(struct perf_buffer *rb)
+/* @rb is not mapped any more, and nobody can map it again. */
+static void remove_from_set(struct perf_buffer *rb)
 {
 	struct perf_buffer_set *set = rb->set;
 
@@ -247,4 +250,444 @@ void perf_set_report(struct perf_buffer_set *set, const char *name)
 		break;
 	}
 	spin_unlock(&account->lock);
+}
+
+/*
+ * Who is to be woken
+ */
+
+static void read_head(void *arg)
+{
+	struct perf_head_read *read = arg;
+
+	read->head = local_read(&read->rb->head);
+	read->writing = READ_ONCE(read->rb->nest);
+}
+
+/**
+ * perf_persist_read_head - find out how far the writers of a buffer are
+ * @event:	one of them
+ * @rb:		the buffer
+ *
+ * They reserve space on the CPU of @event with interrupts on, before they publish
+ * anything in data_head, so it is read there: what an interrupt in between has
+ * overwritten is then known.
+ *
+ * Return: the head, and whether a record was being written.
+ */
+struct perf_head_read perf_persist_read_head(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_head_read read = { .rb = rb };
+
+	/* Nobody writes on a CPU that is offline. */
+	if (smp_call_function_single(event->cpu, read_head, &read, 1))
+		read_head(&read);
+	return read;
+}
+
+/* The largest record, in each context that can interrupt another */
+#define PERF_RECORDS_NESTED	(4 * SZ_64K)
+
+/* To what ring_buffer_init() takes when it was not told */
+static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_head_read read;
+
+	assert_registry();
+	if (rb->watermark != LONG_MAX)
+		return;
+
+	/*
+	 * Meanwhile wakeup stood still: each record would wake somebody until it has
+	 * caught up. The writers leave it alone as long as the watermark is out of
+	 * reach. It must not be ahead of those that have begun. The head counts down.
+	 */
+	read = perf_persist_read_head(event, rb);
+	local_set(&rb->wakeup, -read.head - (read.writing ? PERF_RECORDS_NESTED : 0));
+	/* Pairs with the control dependency in __perf_output_begin(). */
+	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
+}
+
+/* Could anybody poll() for what is written to @rb? */
+static bool is_open(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	return !member || refcount_read(&member->openers) > member->held;
+}
+
+/*
+ * Could anybody poll() for what is written to the buffer of @event? Those who close
+ * one after the other find the next one at once.
+ */
+static bool is_watched(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_event *other = event;
+
+	guard(rcu)();
+	list_for_each_entry_from_rcu(other, &rb->event_list, rb_entry) {
+		if (is_open(other))
+			return true;
+	}
+	list_for_each_entry_rcu(other, &rb->event_list, rb_entry) {
+		if (other == event)
+			break;
+		if (is_open(other))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * perf_persist_set_wakeups - who is to be woken for what a recorder writes
+ * @member:	a member of a namespace, with the lock held
+ *
+ * Nobody, unless the creator asked for that or somebody has an event open that
+ * writes to the same buffer: each half of it would take an interrupt for nothing.
+ * While buffers are being replaced it cannot be told; the end of that asks again.
+ */
+void perf_persist_set_wakeups(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->event->rb;
+	struct perf_event *owner;
+
+	assert_registry();
+	if (!rb || !rb->owner || rb->owner->ns->swapping)
+		return;
+
+	owner = rb->owner->event;
+	if (owner->attr.watermark || owner->attr.wakeup_events)
+		return;
+
+	if (is_watched(member->event, rb))
+		reset_watermark(member->event, rb);
+	else
+		WRITE_ONCE(rb->watermark, LONG_MAX);
+}
+
+/*
+ * Who has a buffer
+ */
+
+/*
+ * The member of @ns, if any, or else of any namespace, that keeps @rb mapped; of
+ * several, that with the lowest event id.
+ */
+static struct perf_member *search_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
+{
+	struct perf_member *owner = NULL;
+	struct perf_event *event;
+
+	assert_registry();
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		struct perf_member *member = event->member;
+
+		if (member && member->rb == rb && (!ns || member->ns == ns) &&
+		    (!owner || event->id < owner->event->id))
+			owner = member;
+	}
+	return owner;
+}
+
+/**
+ * perf_persist_buffer_owner - the member through which a buffer is kept mapped
+ * @ns:		the namespace, which is settled
+ * @rb:		the buffer
+ *
+ * Only a buffer of several namespaces takes a search, so that a listing need not
+ * look at all who write to a buffer for each of them.
+ *
+ * Return: the member; of several, that with the lowest event id; or NULL.
+ */
+struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
+{
+	assert_registry();
+	if (!rb->owner || rb->owner->ns == ns)
+		return rb->owner;
+	return search_owner(ns, rb);
+}
+
+/**
+ * perf_member_set_buffer - a member keeps a buffer mapped from here on
+ * @member:	the member, with the lock held
+ * @rb:		the buffer, of which the caller counts as a mapping
+ */
+void perf_member_set_buffer(struct perf_member *member, struct perf_buffer *rb)
+{
+	assert_registry();
+	perf_set_add(member->ns->set, rb, UINT_MAX);
+	WRITE_ONCE(rb->held, rb->held + 1);
+	member->rb = rb;
+	if (!rb->owner ||
+	    (rb->owner->ns == member->ns && rb->owner->event->id > member->event->id))
+		rb->owner = member;
+}
+
+/**
+ * perf_member_clear_buffer - undo perf_member_set_buffer()
+ * @member:	the member, with the lock held
+ *
+ * The caller unmaps the buffer when it has dropped the lock.
+ */
+void perf_member_clear_buffer(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->rb;
+
+	assert_registry();
+	WRITE_ONCE(rb->held, rb->held - 1);
+	if (!rb->held && member->state != PERF_MEMBER_DELETED)
+		reset_watermark(member->event, rb);
+	if (!rb->held)
+		remove_from_set(rb);
+	member->rb = NULL;
+	if (rb->owner != member)
+		return;
+	rb->owner = NULL;
+	if (rb->held)
+		rb->owner = search_owner(member->ns, rb) ?: search_owner(NULL, rb);
+}
+
+/**
+ * perf_buffer_next_writer - the next published member that writes to a buffer
+ * @rb:		the buffer
+ * @prev:	the last one, or NULL to start with; unlike the list it stays where it
+ *		is, as the caller holds the lock
+ *
+ * Return: the member, or NULL.
+ */
+struct perf_member *perf_buffer_next_writer(struct perf_buffer *rb, struct perf_member *prev)
+{
+	struct perf_event *event;
+
+	assert_registry();
+	guard(rcu)();
+	event = prev ? prev->event : list_entry(&rb->event_list, struct perf_event, rb_entry);
+	list_for_each_entry_continue_rcu(event, &rb->event_list, rb_entry) {
+		if (event->member && READ_ONCE(event->member->state) == PERF_MEMBER_PUBLISHED)
+			return event->member;
+	}
+	return NULL;
+}
+
+/**
+ * perf_member_buffer_needed - would others lose their buffer with a member
+ * @member:	the member, with the lock held
+ *
+ * Return: true if other members of its namespace write to its buffer, and none of
+ * them keeps it mapped.
+ */
+bool perf_member_buffer_needed(struct perf_member *member)
+{
+	struct perf_event *event;
+	bool needed = false;
+
+	assert_registry();
+	if (!member->rb)
+		return false;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &member->rb->event_list, rb_entry) {
+		struct perf_member *other = event->member;
+
+		if (!other || other == member || other->ns != member->ns)
+			continue;
+		if (other->rb)
+			return false;
+		needed = true;
+	}
+	return needed;
+}
+
+/*
+ * Locked memory
+ *
+ * perf_mmap() charges what is over the limit of perf_event_mlock_kb to the mm
+ * that maps the buffer, where it would go with the process. So publishing moves
+ * this charge to the user, where it stays for as long as the buffer is mapped
+ * by anybody.
+ */
+
+/* In bytes. Like perf_mmap(), which asks for the capability only when it matters. */
+static bool may_lock(unsigned long bytes, unsigned long limit)
+{
+	return bytes <= limit || !perf_is_paranoid() || capable(CAP_IPC_LOCK);
+}
+
+/* -1: beyond what the user namespaces allow. perf_persist_uncharge() undoes that, too. */
+static long charge_bytes(struct ucounts *ucounts, long bytes, struct ucounts **charged)
+{
+	long total;
+
+	*charged = get_ucounts(ucounts);
+	if (!*charged)
+		return -1;
+
+	total = inc_rlimit_ucounts(*charged, UCOUNT_RLIMIT_MEMLOCK, bytes);
+	return total == LONG_MAX ? -1 : total;
+}
+
+/**
+ * perf_persist_uncharge - undo perf_persist_charge()
+ * @charged:	what it returned, or NULL
+ * @bytes:	the same as there
+ */
+void perf_persist_uncharge(struct ucounts *charged, long bytes)
+{
+	if (!charged)
+		return;
+
+	dec_rlimit_ucounts(charged, UCOUNT_RLIMIT_MEMLOCK, bytes);
+	put_ucounts(charged);
+}
+
+/**
+ * perf_persist_charge - have the owner of a namespace pay for memory
+ * @ns:		the namespace
+ * @bytes:	how much
+ *
+ * The caller may have the owner pay, see perf_persist_may_spend(), or has its creds.
+ *
+ * Return: what perf_persist_uncharge() takes, or -EPERM: not beyond RLIMIT_MEMLOCK.
+ */
+struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long bytes)
+{
+	struct ucounts *charged;
+	long total;
+
+	total = charge_bytes(ns->cred->ucounts, bytes, &charged);
+	if (total >= 0 && may_lock(total, ns->memlock))
+		return charged;
+
+	perf_persist_uncharge(charged, bytes);
+	return ERR_PTR(-EPERM);
+}
+
+static void uncharge_ucounts(struct perf_buffer *rb)
+{
+	perf_persist_uncharge(rb->mmap_ucounts, rb->mmap_locked << PAGE_SHIFT);
+	rb->mmap_ucounts = NULL;
+}
+
+/**
+ * perf_member_charge - have the owner pay for the buffer that a member keeps mapped
+ * @member:	the member, with the lock held
+ *
+ * The owner is the caller as long as the namespace has no name. The mm that mapped the
+ * buffer remains charged until perf_member_settle_charge(). perf_member_uncharge()
+ * undoes it before that.
+ *
+ * Return: 0, or -EPERM: not beyond RLIMIT_MEMLOCK.
+ */
+int perf_member_charge(struct perf_member *member)
+{
+	struct perf_persist_ns *ns = member->ns;
+	struct ucounts *ucounts = ns->published ? ns->cred->ucounts : current_ucounts();
+	unsigned long limit = ns->published ? ns->memlock : rlimit(RLIMIT_MEMLOCK);
+	struct perf_buffer *rb = member->rb;
+	long total;
+
+	assert_registry();
+	/* The user is charged already when it comes from another namespace. */
+	if (!rb || !rb->mmap_mm || !rb->mmap_locked || rb->mmap_ucounts)
+		return 0;
+
+	total = charge_bytes(ucounts, rb->mmap_locked << PAGE_SHIFT, &rb->mmap_ucounts);
+	if (total >= 0 && may_lock(total, limit))
+		return 0;
+
+	uncharge_ucounts(rb);
+	return -EPERM;
+}
+
+/**
+ * perf_member_uncharge - undo perf_member_charge(), unless its charge is settled
+ * @member:	the member, with the lock held
+ */
+void perf_member_uncharge(struct perf_member *member)
+{
+	assert_registry();
+	if (member->rb && member->rb->mmap_mm)
+		uncharge_ucounts(member->rb);
+}
+
+/**
+ * perf_member_settle_charge - release the mm that paid for the buffer of a member
+ * @member:	the member, with the lock held, after perf_member_charge()
+ */
+void perf_member_settle_charge(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->rb;
+
+	assert_registry();
+	if (!rb || !rb->mmap_mm)
+		return;
+
+	atomic64_sub(rb->mmap_locked, &rb->mmap_mm->pinned_vm);
+	mmdrop(rb->mmap_mm);
+	rb->mmap_mm = NULL;
+}
+
+/**
+ * perf_persistent_uncharge - a buffer that was persistent is not mapped any more
+ * @rb:		the buffer
+ *
+ * Called without a lock.
+ */
+void perf_persistent_uncharge(struct perf_buffer *rb)
+{
+	uncharge_ucounts(rb);
+	remove_from_set(rb);
+}
+
+/**
+ * perf_persist_new_buffer - make a buffer that the owner of a namespace pays for
+ * @ns:		the namespace
+ * @event:	whose CPU and watermark it is for
+ * @nr_pages:	number of its data pages
+ *
+ * Called without a lock, with the creds of @ns. The buffer counts as mapped
+ * once; perf_persist_free_buffer() undoes that. As its size may be anything and
+ * nobody waits for it, no task is killed to make room for it.
+ *
+ * Return: the buffer, or
+ *  -ENOMEM	out of memory; it helps to ask perf_memory_left() before
+ *  -EPERM	the owner may not lock so much
+ */
+struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
+					    unsigned int nr_pages)
+{
+	unsigned long pages = nr_pages + 1UL;
+	struct ucounts *ucounts;
+	struct perf_buffer *rb;
+
+	/* Before so much is allocated and zeroed */
+	ucounts = perf_persist_charge(ns, pages << PAGE_SHIFT);
+	if (IS_ERR(ucounts))
+		return ERR_CAST(ucounts);
+
+	rb = rb_alloc(nr_pages, event->attr.watermark ? event->attr.wakeup_watermark : 0,
+		      event->cpu, RING_BUFFER_MAY_FAIL);
+	if (!rb) {
+		perf_persist_uncharge(ucounts, pages << PAGE_SHIFT);
+		return ERR_PTR(-ENOMEM);
+	}
+
+	rb->mmap_locked = pages;
+	rb->mmap_ucounts = ucounts;
+	rb->mmap_user = get_uid(ns->cred->user);
+	atomic_set(&rb->mmap_count, 1);
+	return rb;
+}
+
+/**
+ * perf_persist_free_buffer - let go of a buffer that no event has
+ * @rb:		the buffer, which stays as long as it is mapped
+ *
+ * Called without a lock.
+ */
+void perf_persist_free_buffer(struct perf_buffer *rb)
+{
+	perf_mmap_put(NULL, rb);
+	ring_buffer_put(rb); /* could be last */
 }

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of persistent events know of each other: the registry of
- * persistent.c, snapshots, and triggers.
+ * What the files of persistent events know of each other. They are rooms on four floors,
+ * and calls go down only, or stay on a floor:
+ *
+ *  4  who asks			persistent_file.c, persistent_snapshot_file.c
+ *  3  what happens by itself	persistent_trigger.c, persistent_hotplug.c
+ *  2  other buffers		persistent_snapshot.c, persistent_spare.c, persistent_tasks.c
+ *  1  what there is		persistent.c, persistent_publish.c, persistent_member.c,
+ *				persistent_rights.c, persistent_buffer.c
+ *  0  hooks			core.c, ring_buffer.c
+ *
+ * A lower floor tells the upper ones what happens through struct perf_persist_listener.
  */
 #ifndef _KERNEL_EVENTS_PERSISTENT_INTERNAL_H
 #define _KERNEL_EVENTS_PERSISTENT_INTERNAL_H
@@ -48,6 +57,8 @@ struct ucounts;
  * @memlock:	RLIMIT_MEMLOCK of who gave it its name, for the same
  * @cover_work:	makes members on CPUs that were online when it got its name
  * @set:	its buffers, in case that there are any
+ * @next_writer: which other members write to the buffer of a member, one after the
+ *		other, the first one after NULL
  * @tasks:	records of tasks that are older, or NULL
  * @owner_comm:	program that made it
  * @created_ns:	when, in ns of CLOCK_BOOTTIME
@@ -64,11 +75,13 @@ struct ucounts;
  * @number:	of a snapshot: its own; else that of the last one that was taken
  * @trigger:	of a snapshot: number of the trigger that took it, or 0
  * @spares:	snapshots to be, with buffers that are empty
- * @nr_spares:	how many these are
+ * @old_spares:	that are to be freed
+ * @nr_spares:	how many @spares there are
  * @want_spares: how many there should be
  * @spare_work:	makes them
  * @triggers:	that are armed on it, in the order of their numbers
- * @nr_triggers: how many these are
+ * @old_triggers: that are to be freed
+ * @nr_triggers: how many @triggers there are
  * @last_trigger: number of the last one that was made
  * @stopped:	a trigger stopped its buffers; written in any context
  * @stop_list:	what a trigger would stop; under RCU, NULL if there is none
@@ -93,6 +106,8 @@ struct perf_persist_ns {
 	unsigned long		memlock;
 	struct work_struct	cover_work;
 	struct perf_buffer_set	*set;
+	struct perf_member	*(*next_writer)(struct perf_member *member,
+						struct perf_member *prev);
 	struct perf_tasks	*tasks;
 	char			owner_comm[PERF_PERSIST_COMM_SIZE];
 	u64			created_ns;
@@ -109,15 +124,48 @@ struct perf_persist_ns {
 	unsigned int		number;
 	unsigned int		trigger;
 	struct list_head	spares;
+	struct list_head	old_spares;
 	unsigned int		nr_spares;
 	unsigned int		want_spares;
 	struct work_struct	spare_work;
 
 	struct list_head	triggers;
+	struct list_head	old_triggers;
 	unsigned int		nr_triggers;
 	unsigned int		last_trigger;
 	bool			stopped;
 	struct perf_stop_list __rcu *stop_list;
+};
+
+/**
+ * struct perf_persist_listener - what an upper floor is told about namespaces
+ * @entry:	in the list of all listeners
+ * @init:	one is new; nobody else knows of it
+ * @published:	one was given its name; with perf_persist_lock
+ * @members_changed: members came or left, or have buffers of another size; with the lock
+ * @buffers_changed: members have other buffers; with the lock
+ * @enabled:	all members were enabled; with the lock
+ * @leaving:	members are about to leave it, @all or some of them; with the lock
+ * @left:	after @leaving, without the lock: what keeps members alive is to be freed
+ * @cpu_online:	a CPU is back; inside cpu_hotplug_lock
+ * @cover:	a CPU came online, and events may be needed there; by a worker with the
+ *		creds of the namespace
+ * @free:	nobody has a reference on it; with or without the lock if it is no snapshot
+ *
+ * Callbacks that are NULL are left out.
+ */
+struct perf_persist_listener {
+	struct list_head	entry;
+	void			(*init)(struct perf_persist_ns *ns);
+	void			(*published)(struct perf_persist_ns *ns);
+	void			(*members_changed)(struct perf_persist_ns *ns);
+	void			(*buffers_changed)(struct perf_persist_ns *ns);
+	void			(*enabled)(struct perf_persist_ns *ns);
+	void			(*leaving)(struct perf_persist_ns *ns, bool all);
+	void			(*left)(struct perf_persist_ns *ns);
+	void			(*cpu_online)(struct perf_persist_ns *ns, int cpu);
+	void			(*cover)(struct perf_persist_ns *ns, int cpu);
+	void			(*free)(struct perf_persist_ns *ns);
 };
 
 enum perf_member_state {
@@ -188,7 +236,7 @@ static_assert(sizeof(struct perf_member) <= 256);
 	for ((_member) = first_member(_ns); (_member);			\
 	     (_member) = following_member(_member))
 
-/* persistent.c: the registry */
+/* persistent.c */
 extern struct mutex perf_persist_lock;
 
 static inline void assert_registry(void)
@@ -202,39 +250,112 @@ static inline struct perf_persist_ns *get_persist_ns(struct perf_persist_ns *ns)
 	return ns;
 }
 
+static inline bool is_snapshot(struct perf_persist_ns *ns)
+{
+	return ns->source;
+}
+
+static inline unsigned int perf_persist_count_members(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	unsigned int nr = 0;
+
+	for_each_ns_member(member, ns)
+		nr++;
+	return nr;
+}
+
+static inline bool perf_member_has_tp(struct perf_member *member)
+{
+#ifdef CONFIG_EVENT_TRACING
+	return member->event->tp_event;
+#else
+	return false;
+#endif
+}
+
+void perf_persist_listen(struct perf_persist_listener *listener);
+void perf_persist_published(struct perf_persist_ns *ns);
+void perf_persist_members_changed(struct perf_persist_ns *ns);
+void perf_persist_buffers_changed(struct perf_persist_ns *ns);
+void perf_persist_enabled(struct perf_persist_ns *ns);
+void perf_persist_leaving(struct perf_persist_ns *ns, bool all);
+void perf_persist_left(struct perf_persist_ns *ns);
+void perf_persist_cpu_online(struct perf_persist_ns *ns, int cpu);
+void perf_persist_cover(struct perf_persist_ns *ns, int cpu);
+
 struct perf_persist_ns *perf_persist_alloc(void);
+struct perf_persist_ns *perf_persist_new(void);
+void perf_persist_put(struct perf_persist_ns *ns);
+void perf_persist_changed(struct perf_persist_ns *ns);
+struct perf_persist_ns *perf_persist_find(u64 id);
+struct perf_persist_ns *perf_persist_find_settled(u64 id);
+struct perf_persist_ns *perf_persist_find_name(const char *name);
+struct perf_persist_ns *perf_persist_next_published(struct perf_persist_ns *prev);
+void perf_persist_settle(struct perf_persist_ns *ns);
+void perf_member_settle(struct perf_member *member);
+bool perf_persist_valid_name(const char *name);
+bool perf_persist_valid_snapshot_name(const char *name);
+bool perf_persist_valid_label(const char *label);
+int perf_persist_take_name(struct perf_persist_ns *ns);
+void perf_persist_add_snapshot(struct perf_persist_ns *snap);
+void perf_persist_unlink(struct perf_persist_ns *ns);
+void perf_persist_remove(struct perf_persist_ns *ns);
+bool perf_member_less(struct rb_node *a, const struct rb_node *b);
+struct perf_member *perf_persist_next_member(struct perf_persist_ns *ns, u64 event_id);
+struct perf_member *perf_persist_find_member(struct perf_persist_ns *ns, u64 event_id);
+struct perf_member *perf_persist_member_on(struct perf_persist_ns *ns, int cpu);
 int perf_persist_get_struct(void *dst, size_t known, size_t least, void __user *uarg);
 int perf_persist_put_struct(void __user *uarg, void *src, size_t known);
-void perf_persist_changed(struct perf_persist_ns *ns);
+
+/* persistent_publish.c */
+long perf_persist_event(struct perf_event *event, u64 __user *uid);
+long perf_persist_join(struct perf_persist_ns *ns, const s32 __user *ufd);
+struct perf_event *perf_persist_take_event(int fd);
+void perf_persist_free_event(struct perf_event *event);
+long perf_persist_claim(struct perf_event *event);
+long perf_persist_name_event(struct perf_event *event, const char *new_name,
+			     const char *new_label);
+long perf_persist_set_flags(struct perf_event *event, const u64 __user *uflags);
+long perf_persist_delete(struct perf_persist_ns *ns);
+long perf_persist_enable(struct perf_persist_ns *ns, bool enable);
+
+/**
+ * struct perf_held - what perf_member_hold() took, to be given back without the lock
+ * @event:	an opener of it, or NULL
+ * @rb:		a mapping of it, or NULL
+ */
+struct perf_held {
+	struct perf_event	*event;
+	struct perf_buffer	*rb;
+};
+
+/* persistent_member.c */
 int perf_persist_reserve_members(unsigned int nr);
 void perf_persist_unreserve_members(unsigned int nr);
-bool perf_persist_name_taken(const char *name);
-int perf_persist_reserve_name(struct perf_persist_ns *ns);
-void perf_persist_publish(struct perf_persist_ns *ns);
-void perf_persist_unlink(struct perf_persist_ns *ns);
-bool perf_member_less(struct rb_node *a, const struct rb_node *b);
-struct perf_member *perf_persist_find_member(struct perf_persist_ns *ns, u64 event_id);
-struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb);
-int perf_persist_may_write(struct perf_persist_ns *ns);
-int perf_persist_may_see(struct perf_persist_ns *ns);
-struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long bytes);
-void perf_persist_uncharge(struct ucounts *ucounts, long bytes);
-long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
-			   struct perf_event_persist __user *uinfo);
-void perf_persist_remove(struct perf_persist_ns *ns);
-void perf_persist_put(struct perf_persist_ns *ns);
-struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
-					    unsigned int nr_pages);
-void perf_persist_free_buffer(struct perf_buffer *rb);
+void perf_member_set_state(struct perf_member *member, enum perf_member_state state);
+void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member);
+struct perf_persist_ns *perf_member_remove(struct perf_member *member);
+bool perf_member_is_offline(struct perf_member *member);
+bool perf_member_is_enabled(struct perf_member *member);
+void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member);
+u64 perf_member_missed(struct perf_member *member);
+u64 perf_member_lost(struct perf_member *member, u64 missed);
 void perf_persist_put_opener(struct perf_event *event);
-void perf_persist_set_wakeups(struct perf_member *member);
+void perf_member_put_deferred(struct perf_member *member);
+int perf_member_hold(struct perf_member *member);
+int perf_member_check_output(struct perf_member *member);
+struct perf_held perf_member_unhold(struct perf_member *member);
+void perf_member_release(struct perf_held hold);
 void perf_persist_reinstall(struct perf_event *event);
-bool perf_is_get_persist(unsigned int cmd);
-bool perf_persist_valid_label(const char *label);
-struct perf_event *perf_persist_take_event(int fd);
-bool perf_persist_is_per_cpu(struct perf_event *event);
-struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable);
-void perf_persist_free_event(struct perf_event *event);
+
+/* persistent_rights.c */
+int perf_member_may_open(struct perf_member *member);
+int perf_member_may_see(struct perf_member *member);
+int perf_persist_may_see(struct perf_persist_ns *ns);
+int perf_persist_may_write(struct perf_persist_ns *ns);
+int perf_persist_owner_may_write(struct perf_persist_ns *ns, struct perf_event *event);
+bool perf_persist_may_spend(struct perf_persist_ns *ns);
 
 /**
  * struct perf_head_read - how far the writers of a buffer are
@@ -248,64 +369,61 @@ struct perf_head_read {
 	bool			writing;
 };
 
-struct perf_head_read perf_persist_read_head(struct perf_event *event, struct perf_buffer *rb);
-u64 perf_member_missed(struct perf_member *member);
-u64 perf_member_lost(struct perf_member *member, u64 missed);
-void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member);
-
 /* persistent_buffer.c */
 struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old);
 void perf_set_put(struct perf_buffer_set *set);
 int perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb, unsigned int max);
-void perf_set_remove(struct perf_buffer *rb);
 void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b);
 void perf_set_mapped(struct perf_buffer *rb);
 void perf_set_gone(struct perf_buffer_set *set);
-bool perf_memory_left(unsigned long pages);
 void perf_set_report(struct perf_buffer_set *set, const char *name);
+bool perf_memory_left(unsigned long pages);
+struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb);
+void perf_member_set_buffer(struct perf_member *member, struct perf_buffer *rb);
+void perf_member_clear_buffer(struct perf_member *member);
+struct perf_member *perf_buffer_next_writer(struct perf_buffer *rb, struct perf_member *prev);
+bool perf_member_buffer_needed(struct perf_member *member);
+struct perf_head_read perf_persist_read_head(struct perf_event *event, struct perf_buffer *rb);
+void perf_persist_set_wakeups(struct perf_member *member);
+struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long bytes);
+void perf_persist_uncharge(struct ucounts *charged, long bytes);
+int perf_member_charge(struct perf_member *member);
+void perf_member_uncharge(struct perf_member *member);
+void perf_member_settle_charge(struct perf_member *member);
+struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
+					    unsigned int nr_pages);
+void perf_persist_free_buffer(struct perf_buffer *rb);
 
-/* persistent_snapshot.c */
-static inline bool is_snapshot(struct perf_persist_ns *ns)
-{
-	return ns->source;
-}
-
-void perf_snapshot_settle(struct perf_persist_ns *ns);
-unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns);
-bool perf_persist_may_spend(struct perf_persist_ns *ns);
-unsigned int perf_snapshot_needs(struct perf_member *member);
-void perf_snapshot_resume(struct perf_persist_ns *ns);
-bool perf_is_snapshot_ioctl(unsigned int cmd);
+/* persistent_snapshot.c and persistent_spare.c */
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
 			u64 *frozen_mono);
+long perf_snapshot_delete(struct perf_persist_ns *snap);
+unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns);
+bool perf_is_snapshot_ioctl(unsigned int cmd);
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
-void perf_snapshot_init(struct perf_persist_ns *ns);
-void perf_snapshot_drop_spares(struct perf_persist_ns *ns, struct list_head *spares);
-void perf_snapshot_free_spares(struct list_head *spares);
-void perf_snapshot_members_changed(struct perf_persist_ns *ns);
-long perf_snapshot_delete(struct perf_persist_ns *ns);
-void perf_snapshot_free_members(struct perf_persist_ns *ns);
-void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member);
-struct perf_member *perf_snapshot_next_writer(struct perf_member *member,
-					      struct perf_member *prev);
-struct file *perf_snapshot_file(struct perf_member *member, int f_flags);
+
+/* persistent_tasks.c */
+struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks);
+bool perf_is_tasks_ioctl(unsigned int cmd);
+long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
+		      struct perf_event_tasks __user *arg);
+
+/* persistent_hotplug.c */
+bool perf_persist_is_per_cpu(struct perf_event *event);
+struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable);
 
 /* persistent_trigger.c */
 bool perf_is_trigger_ioctl(unsigned int cmd);
 long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
-int perf_trigger_members_changed(struct perf_persist_ns *ns);
-void perf_trigger_follow(struct perf_persist_ns *ns);
-void perf_trigger_unlink(struct perf_persist_ns *ns, struct list_head *triggers);
-void perf_trigger_free(struct list_head *triggers);
-void perf_trigger_cover(struct perf_persist_ns *ns, int cpu);
-struct perf_member *perf_trigger_open_next(struct perf_persist_ns *ns, int cpu, u64 event_id);
 
-/* persistent_tasks.c */
-struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks);
-void perf_tasks_put(struct perf_tasks *tasks);
-bool perf_is_tasks_ioctl(unsigned int cmd);
-long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
-		      struct perf_event_tasks __user *arg);
+/* persistent_file.c */
+bool perf_is_get_persist(unsigned int cmd);
+long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
+			   struct perf_event_persist __user *uinfo);
+
+/* persistent_snapshot_file.c */
+void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member);
+struct file *perf_snapshot_file(struct perf_member *member, int f_flags);
 
 /* Whatever size of its argument the caller knows of */
 static inline bool perf_same_ioctl(unsigned int cmd, unsigned int other)

@@ -7,6 +7,7 @@
  * that are still there, and would have no names for the samples of the rest.
  */
 #include <linux/errno.h>
+#include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/perf_event.h>
 #include <linux/refcount.h>
@@ -46,13 +47,8 @@ struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks)
 	return tasks;
 }
 
-/**
- * perf_tasks_put - put a reference
- * @tasks:	the records, or NULL
- *
- * Called with or without the lock.
- */
-void perf_tasks_put(struct perf_tasks *tasks)
+/* With or without the lock; @tasks may be NULL. */
+static void put_tasks(struct perf_tasks *tasks)
 {
 	if (!tasks || !refcount_dec_and_test(&tasks->refs))
 		return;
@@ -83,7 +79,7 @@ static struct perf_tasks *copy_tasks(struct perf_persist_ns *ns,
 	tasks->len = arg->len;
 	tasks->ucounts = ucounts;
 	if (copy_from_user(tasks->data, u64_to_user_ptr(arg->addr), arg->len)) {
-		perf_tasks_put(tasks);
+		put_tasks(tasks);
 		return ERR_PTR(-EFAULT);
 	}
 	return tasks;
@@ -114,7 +110,7 @@ static long set_tasks(struct perf_persist_ns *ns, const struct perf_event_tasks 
 		swap(ns->tasks, tasks);
 	mutex_unlock(&perf_persist_lock);
 
-	perf_tasks_put(tasks);
+	put_tasks(tasks);
 	return ret;
 }
 
@@ -137,7 +133,7 @@ static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
 	if (arg->len &&
 	    copy_to_user(u64_to_user_ptr(arg->addr), tasks->data + arg->offset, arg->len))
 		ret = -EFAULT;
-	perf_tasks_put(tasks);
+	put_tasks(tasks);
 	return ret;
 }
 
@@ -195,3 +191,19 @@ long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 	ret = get_tasks(ns, &tasks);
 	return ret ? ret : perf_persist_put_struct(arg, &tasks, sizeof(tasks));
 }
+
+static void ns_free(struct perf_persist_ns *ns)
+{
+	put_tasks(ns->tasks);
+}
+
+static struct perf_persist_listener tasks_listener = {
+	.free	= ns_free,
+};
+
+static int __init perf_tasks_init(void)
+{
+	perf_persist_listen(&tasks_listener);
+	return 0;
+}
+subsys_initcall(perf_tasks_init);

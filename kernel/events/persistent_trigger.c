@@ -19,6 +19,7 @@
 #include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
+#include <linux/init.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/overflow.h>
@@ -124,7 +125,7 @@ static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
 
 /*
  * Nobody writes a record that has not begun, whichever buffer it is for. False if
- * it is not known which there are, see perf_trigger_members_changed().
+ * it is not known which there are, see update_stop_list().
  */
 static bool stop_buffers(struct perf_persist_ns *ns)
 {
@@ -146,7 +147,7 @@ static bool stop_buffers(struct perf_persist_ns *ns)
 	do {
 		/* Pairs with smp_load_acquire() in perf_member_missed(). */
 		smp_store_release(&ns->stopped, true);
-		/* Pairs with those in swap_members() and perf_trigger_follow(). */
+		/* Pairs with those in swap_members() and follow_stop(). */
 		smp_mb();
 		/* Whoever is not in the list by now sees that it is to be stopped. */
 		list = rcu_dereference(ns->stop_list) ?: list;
@@ -155,7 +156,7 @@ static bool stop_buffers(struct perf_persist_ns *ns)
 			if (rb)
 				rb_toggle_paused(rb, true);
 		}
-		/* Pairs with the one in perf_snapshot_resume(), which may undo half of it. */
+		/* Pairs with the one in resume(), which may undo half of it. */
 		smp_mb();
 	} while (!READ_ONCE(ns->stopped));
 	return true;
@@ -329,13 +330,8 @@ static bool may_stop(struct perf_persist_ns *ns)
 	return false;
 }
 
-/**
- * perf_trigger_members_changed - members came or left
- * @ns:		the namespace, with the lock held
- *
- * Return: 0, or -ENOMEM: what is to be stopped is not known.
- */
-int perf_trigger_members_changed(struct perf_persist_ns *ns)
+/* Members came or left. -ENOMEM: what is to be stopped is not known. */
+static int update_stop_list(struct perf_persist_ns *ns)
 {
 	struct perf_stop_list *list = NULL, *old;
 	struct perf_member *member;
@@ -366,13 +362,8 @@ int perf_trigger_members_changed(struct perf_persist_ns *ns)
 	return ret;
 }
 
-/**
- * perf_trigger_follow - members came, or have other buffers
- * @ns:		the namespace, with the lock held
- *
- * When the namespace is stopped, these are, too.
- */
-void perf_trigger_follow(struct perf_persist_ns *ns)
+/* Members came, or have other buffers. When the namespace is stopped, these are, too. */
+static void follow_stop(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
 
@@ -385,6 +376,33 @@ void perf_trigger_follow(struct perf_persist_ns *ns)
 		if (member->rb)
 			rb_toggle_paused(member->rb, true);
 	}
+}
+
+/* Let the buffers of a namespace that was stopped go on. */
+static void resume(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+
+	assert_registry();
+	if (!READ_ONCE(ns->stopped))
+		return;
+
+	for_each_ns_member(member, ns) {
+		u64 lost = atomic64_read(&member->event->lost_samples);
+
+		/* A stop that comes before the next line finds it done up to here. */
+		member->missed += lost - atomic64_read(&member->lost_at_stop);
+		atomic64_set(&member->lost_at_stop, lost);
+	}
+	WRITE_ONCE(ns->stopped, false);
+	/* Pairs with the second one in stop_buffers(): what it pauses now it pauses again. */
+	smp_mb();
+	for_each_ns_member(member, ns) {
+		if (member->rb)
+			rb_toggle_paused(member->rb, false);
+	}
+	/* A trigger that has stopped some of them meanwhile wins. */
+	follow_stop(ns);
 }
 
 /*
@@ -465,7 +483,7 @@ static void free_trigger(struct perf_trigger *trigger)
 	kfree_rcu(trigger, rcu);
 }
 
-/* For perf_trigger_free(), without the lock */
+/* For free_triggers(), without the lock */
 static void unlink_trigger(struct perf_trigger *trigger, struct list_head *triggers)
 {
 	assert_registry();
@@ -476,29 +494,11 @@ static void unlink_trigger(struct perf_trigger *trigger, struct list_head *trigg
 	}
 }
 
-/**
- * perf_trigger_unlink - take its triggers from a namespace that is deleted
- * @ns:		the namespace, with the lock held
- * @triggers:	list for perf_trigger_free(), without the lock
+/*
+ * Without a lock, with a reference on the namespace. When it returns, none of
+ * @triggers fires any more.
  */
-void perf_trigger_unlink(struct perf_persist_ns *ns, struct list_head *triggers)
-{
-	struct perf_trigger *trigger, *next;
-
-	assert_registry();
-	list_for_each_entry_safe(trigger, next, &ns->triggers, entry)
-		unlink_trigger(trigger, triggers);
-	perf_trigger_members_changed(ns);
-}
-
-/**
- * perf_trigger_free - free triggers that were taken from a namespace
- * @triggers:	list of them
- *
- * Called without a lock, with a reference on the namespace. When it returns,
- * nothing fires any more.
- */
-void perf_trigger_free(struct list_head *triggers)
+static void free_triggers(struct list_head *triggers)
 {
 	struct perf_trigger *trigger, *next;
 
@@ -564,7 +564,7 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		ns->nr_triggers++;
 		ret = 0;
 		if (new->arg.action == PERF_TRIGGER_DO_STOP && !rcu_access_pointer(ns->stop_list))
-			ret = perf_trigger_members_changed(ns);
+			ret = update_stop_list(ns);
 		if (ret) {
 			list_del_init(&new->entry);
 			ns->nr_triggers--;
@@ -726,6 +726,27 @@ static int add_events(struct perf_persist_ns *ns, u32 number, int cpu, struct li
 	return 0;
 }
 
+/* The next event of a trigger after @event_id that is on @cpu, with an opener of ours */
+static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
+{
+	struct perf_trigger_event *te;
+	struct perf_trigger *trigger;
+	struct perf_event *next = NULL;
+
+	mutex_lock(&perf_persist_lock);
+	list_for_each_entry(trigger, &ns->triggers, entry) {
+		list_for_each_entry(te, &trigger->events, entry) {
+			if (te->event->cpu == cpu && te->event->id > event_id &&
+			    (!next || te->event->id < next->id))
+				next = te->event;
+		}
+	}
+	if (next)
+		refcount_inc(&next->member->openers); /* at least one: the trigger's */
+	mutex_unlock(&perf_persist_lock);
+	return next ? next->member : NULL;
+}
+
 /* Have the same events on @cpu, unless there are some. With the creds of @ns. */
 static void cover_trigger(struct perf_persist_ns *ns, u32 number, int cpu)
 {
@@ -748,7 +769,7 @@ static void cover_trigger(struct perf_persist_ns *ns, u32 number, int cpu)
 		err = add_events(ns, number, cpu, &events);
 		mutex_unlock(&perf_persist_lock);
 		/* The CPU may have gone and come back before. */
-		for (event_id = 0; (member = perf_trigger_open_next(ns, cpu, event_id)); ) {
+		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
 			event_id = member->event->id;
 			perf_persist_reinstall(member->event);
 			perf_persist_put_opener(member->event);
@@ -778,14 +799,8 @@ static u32 next_for_all_cpus(struct perf_persist_ns *ns, u32 number)
 	return next;
 }
 
-/**
- * perf_trigger_cover - a CPU came online: have the same events there
- * @ns:		the namespace, whose triggers for all CPUs are meant
- * @cpu:	the CPU
- *
- * Called without a lock, by a worker with the creds of @ns.
- */
-void perf_trigger_cover(struct perf_persist_ns *ns, int cpu)
+/* A CPU came online: have the same events there. Called with the creds of @ns. */
+static void cover(struct perf_persist_ns *ns, int cpu)
 {
 	u32 number;
 
@@ -937,12 +952,12 @@ static long del_trigger(struct perf_persist_ns *ns, unsigned long number)
 	if (!ret) {
 		unlink_trigger(trigger, &triggers);
 		ns->nr_triggers--;
-		perf_trigger_members_changed(ns);
+		update_stop_list(ns);
 		perf_persist_changed(ns);
 	}
 	mutex_unlock(&perf_persist_lock);
 
-	perf_trigger_free(&triggers);
+	free_triggers(&triggers);
 	return ret;
 }
 
@@ -998,32 +1013,64 @@ long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned l
 	return get_trigger(ns, (void __user *)arg);
 }
 
-/**
- * perf_trigger_open_next - the next event of a trigger that is on a CPU
- * @ns:		the namespace
- * @cpu:	the CPU
- * @event_id:	id of the last one, 0 to start with
- *
- * Called without a lock. The caller is one of its openers then.
- *
- * Return: its member structure, or NULL.
- */
-struct perf_member *perf_trigger_open_next(struct perf_persist_ns *ns, int cpu, u64 event_id)
+static void init_ns(struct perf_persist_ns *ns)
 {
-	struct perf_trigger_event *te;
-	struct perf_trigger *trigger;
-	struct perf_event *next = NULL;
+	INIT_LIST_HEAD(&ns->triggers);
+	INIT_LIST_HEAD(&ns->old_triggers);
+}
+
+static void ns_members_changed(struct perf_persist_ns *ns)
+{
+	update_stop_list(ns);
+}
+
+static void ns_leaving(struct perf_persist_ns *ns, bool all)
+{
+	struct perf_trigger *trigger, *next;
+
+	if (!all)
+		return;
+	list_for_each_entry_safe(trigger, next, &ns->triggers, entry)
+		unlink_trigger(trigger, &ns->old_triggers);
+	update_stop_list(ns);
+}
+
+static void ns_left(struct perf_persist_ns *ns)
+{
+	LIST_HEAD(triggers);
 
 	mutex_lock(&perf_persist_lock);
-	list_for_each_entry(trigger, &ns->triggers, entry) {
-		list_for_each_entry(te, &trigger->events, entry) {
-			if (te->event->cpu == cpu && te->event->id > event_id &&
-			    (!next || te->event->id < next->id))
-				next = te->event;
-		}
-	}
-	if (next)
-		refcount_inc(&next->member->openers); /* at least one: the trigger's */
+	list_splice_init(&ns->old_triggers, &triggers);
 	mutex_unlock(&perf_persist_lock);
-	return next ? next->member : NULL;
+	free_triggers(&triggers);
 }
+
+static void ns_cpu_online(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_member *member;
+	u64 event_id;
+
+	for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
+		event_id = member->event->id;
+		perf_persist_reinstall(member->event);
+		perf_member_put_deferred(member);
+	}
+}
+
+static struct perf_persist_listener trigger_listener = {
+	.init			= init_ns,
+	.members_changed	= ns_members_changed,
+	.buffers_changed	= follow_stop,
+	.enabled		= resume,
+	.leaving		= ns_leaving,
+	.left			= ns_left,
+	.cpu_online		= ns_cpu_online,
+	.cover			= cover,
+};
+
+static int __init perf_trigger_init(void)
+{
+	perf_persist_listen(&trigger_listener);
+	return 0;
+}
+subsys_initcall(perf_trigger_init);

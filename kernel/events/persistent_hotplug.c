@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPUs that go, return, or are new.
+ *
+ * What is done when a CPU comes online runs inside cpu_hotplug_lock: it can put events
+ * back into their context, but neither make nor free one, as this takes that lock for
+ * static keys. For that there is a worker.
+ */
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/cred.h>
+#include <linux/init.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/printk.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/trace_events.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+static struct cpumask new_cpus; /* that the worker is to look at */
+
+static void new_cpus_worker(struct work_struct *work);
+static DECLARE_WORK(new_cpus_work, new_cpus_worker);
+
+/* The member on @cpu with the lowest id above @event_id, with an opener more. */
+static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
+{
+	struct perf_member *member;
+
+	mutex_lock(&perf_persist_lock);
+	member = ns->unlinked ? NULL : perf_persist_next_member(ns, event_id);
+	while (member && member->event->cpu != cpu)
+		member = following_member(member);
+	if (member)
+		refcount_inc(&member->openers); /* at least one: it is held */
+	mutex_unlock(&perf_persist_lock);
+
+	return member;
+}
+
+static void cpu_changed(int cpu)
+{
+	struct perf_persist_ns *ns;
+
+	for (ns = NULL; (ns = perf_persist_next_published(ns)); ) {
+		mutex_lock(&perf_persist_lock);
+		if (perf_persist_member_on(ns, cpu))
+			perf_persist_changed(ns);
+		mutex_unlock(&perf_persist_lock);
+	}
+}
+
+static int ns_cpu_online(unsigned int cpu)
+{
+	struct perf_member *member;
+	struct perf_persist_ns *ns;
+	u64 event_id;
+
+	/* What is published from now on finds that its CPU is online. */
+	for (ns = NULL; (ns = perf_persist_next_published(ns)); ) {
+		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
+			event_id = member->event->id;
+			perf_persist_reinstall(member->event);
+			perf_member_put_deferred(member);
+		}
+		perf_persist_cpu_online(ns, cpu);
+	}
+	cpu_changed(cpu);
+
+	/* Soon, have the same events there in all namespaces that are for all CPUs. */
+	cpumask_set_cpu(cpu, &new_cpus);
+	queue_work(system_unbound_wq, &new_cpus_work);
+	return 0;
+}
+
+static int ns_cpu_dead(unsigned int cpu)
+{
+	cpu_changed(cpu);
+	return 0;
+}
+
+/*
+ * Cover a CPU that came online with the same events as another, its model
+ */
+
+/**
+ * perf_persist_is_per_cpu - would its like on another CPU count something else
+ * @event:	the event
+ *
+ * That of a PMU outside of the CPUs, or of one that several share, would count
+ * the same once more.
+ *
+ * Return: true if so.
+ */
+bool perf_persist_is_per_cpu(struct perf_event *event)
+{
+	return event->pmu->task_ctx_nr != perf_invalid_context &&
+	       event->pmu->scope == PERF_PMU_SCOPE_NONE;
+}
+
+/**
+ * perf_persist_clone - make the same event on another CPU
+ * @model:	the event there is, with an opener of the caller's
+ * @cpu:	the other CPU
+ * @enable:	out: whether @model is enabled, or wants to be; the new one is not;
+ *		NULL: does not matter
+ *
+ * Called without a lock, with the creds of the namespace. The caller is the
+ * opener of the new event, see perf_persist_put_opener().
+ *
+ * Return: the event, which has the filter of @model and no buffer, or
+ *  -EOPNOTSUPP	what @model is about cannot be had without its creator
+ *  -ENODEV	the CPU is offline
+ *  -ENOMEM, and what the PMU, lockdown or an LSM says.
+ */
+struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable)
+{
+	struct perf_event_context *ctx;
+	struct perf_event_attr attr;
+	struct perf_event *event;
+	char *filter = NULL;
+	int ret;
+
+	/* What a kprobe or uprobe is on was a string of the creator's. */
+	if (perf_member_has_tp(model) && model->attr.type != PERF_TYPE_TRACEPOINT)
+		return ERR_PTR(-EOPNOTSUPP);
+
+	if (model->attr.sample_type & PERF_SAMPLE_REGS_INTR) {
+		ret = security_locked_down(LOCKDOWN_PERF);
+		if (ret)
+			return ERR_PTR(ret);
+	}
+
+	ctx = perf_event_ctx_lock(model->event);
+	attr = model->attr;
+	if (enable)
+		*enable = perf_member_is_enabled(model);
+	if (model->filter) {
+		filter = kstrdup(model->filter, GFP_KERNEL);
+		if (!filter) {
+			perf_event_ctx_unlock(model->event, ctx);
+			return ERR_PTR(-ENOMEM);
+		}
+	}
+	perf_event_ctx_unlock(model->event, ctx);
+
+	event = perf_event_clone(model->event, &attr, filter, cpu);
+	if (IS_ERR(event)) {
+		kfree(filter);
+		return event;
+	}
+
+	ret = perf_persistent_event_init(event, &attr);
+	if (ret) {
+		kfree(filter);
+		perf_event_release_kernel(event);
+		return ERR_PTR(ret);
+	}
+	event->member->filter = filter;
+	return event;
+}
+
+/**
+ * struct perf_cover - a member on the model CPU and its like on the new one
+ * @model:	the member, with an opener of ours
+ * @model_rb:	what it writes to, with a reference, or NULL
+ * @own_buffer:	the namespace keeps @model_rb mapped through @model
+ * @enable:	it is, or wants to be
+ * @event:	the new event, with an opener of ours, or NULL
+ */
+struct perf_cover {
+	struct perf_member	*model;
+	struct perf_buffer	*model_rb;
+	bool			own_buffer;
+	bool			enable;
+	struct perf_event	*event;
+};
+
+/* Give @event a buffer like @model_rb. perf_mmap_put() and ring_buffer_put() free it. */
+static int new_buffer(struct perf_event *event, struct perf_buffer *model_rb,
+		      struct perf_persist_ns *ns)
+{
+	struct perf_buffer *rb;
+
+	if (!perf_memory_left(data_page_nr(model_rb) + 1))
+		return -ENOMEM;
+	rb = perf_persist_new_buffer(ns, event, data_page_nr(model_rb));
+	if (IS_ERR(rb))
+		return PTR_ERR(rb);
+
+	refcount_inc(&rb->refcount); /* that of the event */
+
+	mutex_lock(&event->mmap_mutex);
+	atomic_inc(&event->mmap_count);
+	perf_event_attach_buffer(event, rb);
+	mutex_unlock(&event->mmap_mutex);
+	return 0;
+}
+
+/* The one of @cover that writes to the counterpart of @model_rb. */
+static struct perf_event *find_output(struct perf_cover *cover, int nr,
+				      struct perf_buffer *model_rb)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if (cover[i].event && cover[i].event->rb && cover[i].model_rb == model_rb)
+			return cover[i].event;
+	}
+	return NULL;
+}
+
+static void drop_cover(struct perf_cover *cover)
+{
+	struct perf_held hold = { .event = cover->event };
+
+	/* Without its mmap_mutex, as nobody else can see it. */
+	if (cover->event && atomic_read(&cover->event->mmap_count))
+		hold.rb = cover->event->rb;
+	perf_member_release(hold);
+	cover->event = NULL;
+}
+
+static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_cover *cover = &all[i];
+	struct perf_event *output = NULL;
+	struct perf_event *event;
+	int ret = 0;
+
+	if (cover->model_rb && !cover->own_buffer) {
+		/* Made before, or it could not be. */
+		output = find_output(all, nr, cover->model_rb);
+		if (!output)
+			return -EOPNOTSUPP;
+	}
+
+	event = perf_persist_clone(cover->model, cpu, &cover->enable);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+
+	cover->event = event;
+	if (output)
+		ret = perf_event_set_output(event, output);
+	else if (cover->model_rb)
+		ret = new_buffer(event, cover->model_rb, ns);
+	if (ret)
+		drop_cover(cover);
+	return ret;
+}
+
+static int copy_labels(struct perf_cover *cover, int nr)
+{
+	int i;
+
+	assert_registry();
+	for (i = 0; i < nr; i++) {
+		if (!cover[i].event || !cover[i].model->label)
+			continue;
+		cover[i].event->member->label = kstrdup(cover[i].model->label, GFP_KERNEL);
+		if (!cover[i].event->member->label)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* @cover is on a CPU that has no member, and one more was reserved. */
+static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
+{
+	struct perf_buffer *model_rb = cover->model->rb;
+	struct perf_event *event = cover->event;
+	struct perf_member *member = event->member;
+
+	assert_registry();
+	perf_member_add(ns, member);
+	refcount_inc(&member->openers);
+	member->held = true;
+	if (atomic_read(&event->mmap_count)) {
+		perf_member_set_buffer(member, event->rb);
+		/* NULL if the model was claimed meanwhile */
+		if (model_rb)
+			rb_toggle_paused(member->rb, READ_ONCE(model_rb->paused));
+	}
+	perf_member_set_state(member, PERF_MEMBER_PUBLISHED);
+}
+
+/* All that could be made; -ESTALE if the namespace is gone or was faster. */
+static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu)
+{
+	int i, ret = 0, made = 0;
+
+	for (i = 0; i < nr; i++)
+		made += !!cover[i].event;
+
+	mutex_lock(&perf_persist_lock);
+	perf_persist_settle(ns);
+	if (ns->unlinked || perf_persist_member_on(ns, cpu))
+		ret = -ESTALE;
+	else
+		ret = perf_persist_reserve_members(made);
+	if (!ret) {
+		ret = copy_labels(cover, nr);
+		if (ret)
+			perf_persist_unreserve_members(made);
+	}
+	for (i = 0; !ret && i < nr; i++) {
+		if (cover[i].event)
+			add_cover(ns, &cover[i]);
+	}
+	if (!ret)
+		perf_persist_buffers_changed(ns);
+	mutex_unlock(&perf_persist_lock);
+
+	return ret;
+}
+
+/* Who enabled or disabled all members may have missed the new one. */
+static void follow_model(struct perf_cover *cover)
+{
+	bool enable = perf_member_is_enabled(cover->model);
+
+	if (enable == cover->enable)
+		return;
+	if (enable)
+		perf_event_enable(cover->event);
+	else
+		perf_event_disable(cover->event);
+	perf_persistent_changed(cover->event);
+}
+
+static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers)
+{
+	struct perf_cover *cover = NULL;
+	struct perf_member *member;
+	int model_cpu, max = 0, nr = 0;
+
+	*covers = NULL;
+	mutex_lock(&perf_persist_lock);
+	perf_persist_settle(ns);
+	if (ns->unlinked || !ns->all_cpus || perf_persist_member_on(ns, cpu))
+		goto unlock;
+
+	for_each_ns_member(member, ns)
+		max++;
+
+	cover = kcalloc(max, sizeof(*cover), GFP_KERNEL);
+	if (!cover) {
+		nr = -ENOMEM;
+		goto unlock;
+	}
+
+	model_cpu = READ_ONCE(first_member(ns)->event->cpu);
+	for_each_ns_member(member, ns) {
+		if (READ_ONCE(member->event->cpu) != model_cpu ||
+		    !perf_persist_is_per_cpu(member->event))
+			continue;
+		refcount_inc(&member->openers); /* at least one: it is held */
+		cover[nr].model = member;
+		cover[nr].model_rb = ring_buffer_get(member->event);
+		cover[nr].own_buffer = member->rb &&
+				       perf_persist_buffer_owner(ns, member->rb) == member;
+		nr++;
+	}
+unlock:
+	mutex_unlock(&perf_persist_lock);
+	*covers = cover;
+	return nr;
+}
+
+static void cover_cpu(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_cover *cover;
+	int i, nr, err, pass, ret = 0;
+	bool cpu_gone = false;
+
+	nr = open_models(ns, cpu, &cover);
+	if (nr <= 0) {
+		ret = nr;
+		goto out;
+	}
+
+	/* Buffers first, then what is redirected to them. */
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < nr; i++) {
+			if (cover[i].own_buffer == pass)
+				continue;
+			err = make_cover(cover, nr, i, ns, cpu);
+			if (err == -ENODEV && !perf_cpu_is_online(cpu))
+				cpu_gone = true;
+			if (err && !ret)
+				ret = err;
+		}
+	}
+
+	for (i = 0; i < nr; i++) {
+		if (cover[i].event && cover[i].enable)
+			perf_event_enable(cover[i].event);
+	}
+	/* When the CPU is back, all of it is tried again. */
+	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu);
+	if (err)
+		ret = err;
+	for (i = 0; i < nr; i++) {
+		if (err) {
+			drop_cover(&cover[i]);
+		} else if (cover[i].event) {
+			/* The CPU may have gone and come back before it was a member. */
+			perf_persist_reinstall(cover[i].event);
+			follow_model(&cover[i]);
+			perf_persist_put_opener(cover[i].event);
+		}
+		if (cover[i].model_rb)
+			ring_buffer_put(cover[i].model_rb);
+		perf_persist_put_opener(cover[i].model->event);
+	}
+out:
+	kfree(cover);
+	if (ret && ret != -ESTALE)
+		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its events on CPU %d: %pe\n",
+				      ns->name, cpu, ERR_PTR(ret));
+}
+
+/* Is there a member on each CPU that is online? */
+static bool has_all_cpus(struct perf_persist_ns *ns)
+{
+	static struct cpumask cpus; /* under the lock */
+	struct perf_member *member;
+
+	assert_registry();
+	cpumask_clear(&cpus);
+	for_each_ns_member(member, ns)
+		cpumask_set_cpu(READ_ONCE(member->event->cpu), &cpus);
+	return cpumask_subset(cpu_online_mask, &cpus);
+}
+
+/* It was published without some of the CPUs that are online. */
+static void cover_worker(struct work_struct *work)
+{
+	struct perf_persist_ns *ns = container_of(work, struct perf_persist_ns, cover_work);
+	const struct cred *old = override_creds(ns->cred);
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		cover_cpu(ns, cpu);
+	revert_creds(old);
+	perf_persist_put(ns); /* Matches get_persist_ns() in ns_published() */
+}
+
+static void new_cpus_worker(struct work_struct *work)
+{
+	struct perf_persist_ns *ns;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (!cpumask_test_and_clear_cpu(cpu, &new_cpus))
+			continue;
+		for (ns = NULL; (ns = perf_persist_next_published(ns)); ) {
+			const struct cred *old = override_creds(ns->cred);
+
+			cover_cpu(ns, cpu);
+			perf_persist_cover(ns, cpu);
+			revert_creds(old);
+		}
+	}
+}
+
+static void init_ns(struct perf_persist_ns *ns)
+{
+	INIT_WORK(&ns->cover_work, cover_worker);
+}
+
+/* The creator may have missed a CPU. Later ones find that @ns is published. */
+static void ns_published(struct perf_persist_ns *ns)
+{
+	if (!ns->all_cpus || has_all_cpus(ns))
+		return;
+
+	get_persist_ns(ns);
+	queue_work(system_unbound_wq, &ns->cover_work);
+}
+
+static struct perf_persist_listener hotplug_listener = {
+	.init		= init_ns,
+	.published	= ns_published,
+};
+
+static int __init perf_hotplug_init(void)
+{
+	int online, ret;
+
+	perf_persist_listen(&hotplug_listener);
+
+	online = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "perf/persistent:online",
+					   ns_cpu_online, NULL);
+	if (online < 0)
+		return online;
+
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "perf/persistent:dead",
+					NULL, ns_cpu_dead);
+	if (ret < 0)
+		cpuhp_remove_state_nocalls(online);
+	return ret < 0 ? ret : 0;
+}
+subsys_initcall(perf_hotplug_init);

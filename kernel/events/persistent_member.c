@@ -1,0 +1,705 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Members: what an event needs to be kept by a namespace.
+ *
+ * Each event of a CPU has a struct perf_member from the start. Its openers are its files
+ * and the namespace that holds it. The last one frees the event.
+ */
+#include <linux/init.h>
+#include <linux/llist.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/sysctl.h>
+#include <linux/trace_events.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/*
+ * Neither RLIMIT_NOFILE nor a memory cgroup bounds what no process has open:
+ * sysctl kernel.perf_event_max_persistent.
+ */
+static unsigned int sysctl_perf_event_max_persistent __read_mostly = 65536;
+static unsigned int perf_persist_nr_held; /* members that are kept, under the lock */
+
+/*
+ * Writers of perf_member::attr hold event->ctx->mutex, too; it is for readers who
+ * hold perf_persist_lock, see its fifth rule.
+ */
+static DEFINE_SPINLOCK(perf_member_attr_lock);
+
+/**
+ * perf_persist_reserve_members - may there be so many members more
+ * @nr:		how many
+ *
+ * Return: 0, or -ENOSPC: not by sysctl kernel.perf_event_max_persistent.
+ */
+int perf_persist_reserve_members(unsigned int nr)
+{
+	unsigned int max = READ_ONCE(sysctl_perf_event_max_persistent);
+
+	assert_registry();
+	if (nr > max || perf_persist_nr_held > max - nr)
+		return -ENOSPC;
+
+	perf_persist_nr_held += nr;
+	return 0;
+}
+
+/**
+ * perf_persist_unreserve_members - undo perf_persist_reserve_members()
+ * @nr:		how many
+ */
+void perf_persist_unreserve_members(unsigned int nr)
+{
+	assert_registry();
+	perf_persist_nr_held -= nr;
+}
+
+#ifdef CONFIG_SYSCTL
+static struct ctl_table perf_persistent_sysctls[] = {
+	{
+		.procname	= "perf_event_max_persistent",
+		.data		= &sysctl_perf_event_max_persistent,
+		.maxlen		= sizeof(sysctl_perf_event_max_persistent),
+		.mode		= 0644,
+		.proc_handler	= proc_douintvec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_INT_MAX,
+	},
+};
+
+static int __init perf_member_init(void)
+{
+	register_sysctl_init("kernel", perf_persistent_sysctls);
+	return 0;
+}
+subsys_initcall(perf_member_init);
+#endif
+
+/*
+ * What an event has for it
+ */
+
+/**
+ * perf_persistent_event_init - make a new CPU event fit to be persistent
+ * @event:	an event that nobody else can see yet
+ * @attr:	what the user passed, as perf_copy_attr() left it
+ *
+ * Called by perf_event_open() for events that are not tied to a task, without
+ * a lock. The file that it is going to make is the first opener.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int perf_persistent_event_init(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct perf_member *member;
+
+	member = kzalloc(sizeof(*member), GFP_KERNEL);
+	if (!member)
+		return -ENOMEM;
+
+	member->event = event;
+	member->attr = *attr;
+	refcount_set(&member->openers, 1);
+	event->member = member;
+	return 0;
+}
+
+/**
+ * perf_persistent_event_free - undo perf_persistent_event_init()
+ * @event:	an event that nobody can see any more
+ *
+ * Called from an RCU callback, without a lock.
+ */
+void perf_persistent_event_free(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	if (!member)
+		return;
+
+	/* Still there after a deletion: matches get_persist_ns() in perf_member_add(). */
+	if (member->ns)
+		perf_persist_put(member->ns);
+	kfree(member->filter);
+	kfree(member->name);
+	kfree(member->label);
+	kfree(member);
+}
+
+/**
+ * perf_member_set_state - change the state of a member
+ * @member:	the member, with the lock held
+ * @state:	the new one; mmap() and SET_OUTPUT see it, which hold mmap_mutex
+ */
+void perf_member_set_state(struct perf_member *member, enum perf_member_state state)
+{
+	assert_registry();
+	mutex_lock(&member->event->mmap_mutex);
+	WRITE_ONCE(member->state, state);
+	mutex_unlock(&member->event->mmap_mutex);
+}
+
+/**
+ * perf_member_add - add an event to a namespace
+ * @ns:		the namespace, with the lock held
+ * @member:	the event's, which nobody else is adding
+ */
+void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
+{
+	assert_registry();
+
+	member->ns = get_persist_ns(ns);
+	atomic64_set(&member->lost_at_stop, atomic64_read(&member->event->lost_samples));
+	rb_add(&member->node, &ns->members, perf_member_less);
+	perf_member_set_state(member, PERF_MEMBER_JOINED);
+	perf_persist_members_changed(ns);
+	perf_persist_changed(ns);
+}
+
+/**
+ * perf_member_remove - take an event out of its namespace, which has no name or goes on
+ * @member:	the event's, with the lock held, which nothing holds any more
+ *
+ * Return: the namespace if that was its last member: it is unlinked, and the caller
+ * goes on with perf_persist_remove(); otherwise NULL.
+ */
+struct perf_persist_ns *perf_member_remove(struct perf_member *member)
+{
+	struct perf_persist_ns *ns = member->ns;
+	bool last;
+
+	assert_registry();
+
+	rb_erase(&member->node, &ns->members);
+	perf_persist_members_changed(ns);
+	member->ns = NULL;
+	/*
+	 * Pairs with smp_load_acquire() in perf_persistent_last_opener(), which
+	 * may free the event now.
+	 */
+	smp_store_release(&member->state, PERF_MEMBER_NONE);
+
+	last = RB_EMPTY_ROOT(&ns->members);
+	if (last)
+		perf_persist_unlink(ns);
+	else
+		perf_persist_changed(ns);
+
+	perf_persist_put(ns); /* Matches get_persist_ns() in perf_member_add(), not the last */
+	return last ? ns : NULL;
+}
+
+/*
+ * What it is doing
+ */
+
+/**
+ * perf_is_member - is an event in a namespace, or was it until that was deleted
+ * @event:	the event
+ *
+ * Under event->ctx->mutex, false stays false.
+ *
+ * Return: true if so.
+ */
+bool perf_is_member(struct perf_event *event)
+{
+	return event->member && READ_ONCE(event->member->state) != PERF_MEMBER_NONE;
+}
+
+/* From when its CPU goes offline until it is put back, and once it was deleted */
+static bool is_detached(struct perf_event *event)
+{
+	return !(READ_ONCE(event->attach_state) & PERF_ATTACH_CONTEXT);
+}
+
+/**
+ * perf_member_is_offline - is the CPU of a member offline
+ * @member:	the member
+ *
+ * Return: what was true a moment ago, for those who do not hold event->ctx->mutex.
+ */
+bool perf_member_is_offline(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+
+	return READ_ONCE(event->state) > PERF_EVENT_STATE_EXIT && is_detached(event);
+}
+
+/**
+ * perf_member_is_enabled - does a member record
+ * @member:	the member
+ *
+ * Return: true if so, or if it is going to when its CPU is back.
+ */
+bool perf_member_is_enabled(struct perf_member *member)
+{
+	if (perf_member_is_offline(member))
+		return READ_ONCE(member->wanted);
+
+	return READ_ONCE(member->event->state) > PERF_EVENT_STATE_OFF;
+}
+
+/**
+ * perf_member_copy_attr - what the creator of a member passed, and changed since
+ * @attr:	where to
+ * @member:	the member, with the lock held
+ */
+void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member)
+{
+	spin_lock(&perf_member_attr_lock);
+	*attr = member->attr;
+	spin_unlock(&perf_member_attr_lock);
+}
+
+/**
+ * perf_member_missed - how many records were not taken while a trigger had it stopped
+ * @member:	the member, with the lock held
+ *
+ * perf_event::lost_samples has them, too, but nobody lost them.
+ *
+ * Return: the number.
+ */
+u64 perf_member_missed(struct perf_member *member)
+{
+	u64 missed = member->missed;
+
+	/* Pairs with smp_store_release() in stop_buffers(). */
+	if (smp_load_acquire(&member->ns->stopped))
+		missed += atomic64_read(&member->event->lost_samples) -
+			  atomic64_read(&member->lost_at_stop);
+	return missed;
+}
+
+/**
+ * perf_member_lost - how many records a member has lost
+ * @member:	the member, with the lock held
+ * @missed:	perf_member_missed(), from a moment ago
+ *
+ * Return: the number, without those that it missed.
+ */
+u64 perf_member_lost(struct perf_member *member, u64 missed)
+{
+	u64 lost = atomic64_read(&member->event->lost_samples);
+
+	return lost > missed ? lost - missed : 0;
+}
+
+/**
+ * perf_persistent_changed - an event was changed in a way that a listing shows
+ * @event:	the event
+ *
+ * Tells those who poll its namespace. Takes perf_persist_lock.
+ */
+void perf_persistent_changed(struct perf_event *event)
+{
+	if (!perf_is_member(event))
+		return;
+
+	mutex_lock(&perf_persist_lock);
+	if (event->member->ns)
+		perf_persist_changed(event->member->ns);
+	mutex_unlock(&perf_persist_lock);
+}
+
+/*
+ * Openers
+ */
+
+/**
+ * perf_persistent_released - the last opener of an event is gone
+ * @event:	the event, which is in no context any more
+ *
+ * A snapshot may keep it, but no program is to run for it. Before that, files and
+ * links that have to do with the program may still be there.
+ */
+void perf_persistent_released(struct perf_event *event)
+{
+	if (event->member && perf_member_has_tp(event->member))
+		perf_event_free_bpf_prog(event);
+}
+
+/**
+ * perf_persist_put_opener - drop an opener of an event, which frees it if it was the last
+ * @event:	the event
+ *
+ * Called without a lock.
+ */
+void perf_persist_put_opener(struct perf_event *event)
+{
+	if (perf_persistent_last_opener(event))
+		perf_event_release_kernel(event);
+}
+
+/**
+ * perf_persistent_last_opener - somebody who had an event open is done with it
+ * @event:	the event
+ *
+ * Openers are its files, and the namespace that holds it. Takes
+ * perf_persist_lock, unless @event is in no namespace.
+ *
+ * Return: true when the caller was the last opener, and has to release @event;
+ * otherwise it must not touch @event again.
+ */
+bool perf_persistent_last_opener(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+	struct perf_persist_ns *gone = NULL;
+
+	/* An event of a task, which has one file only. */
+	if (!member)
+		return true;
+
+	if (READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED) {
+		bool held, last;
+
+		/* The namespace that holds it stays one, as long as we have the lock. */
+		mutex_lock(&perf_persist_lock);
+		held = member->held && member->state == PERF_MEMBER_PUBLISHED;
+		last = refcount_dec_and_test(&member->openers);
+		if (held)
+			perf_persist_set_wakeups(member);
+		mutex_unlock(&perf_persist_lock);
+		if (!last)
+			return false;
+	} else if (!refcount_dec_and_test(&member->openers)) {
+		return false;
+	}
+
+	/*
+	 * Nobody is left to let it join. Pairs with smp_store_release() in
+	 * perf_member_remove(), which may be called for it.
+	 */
+	if (smp_load_acquire(&member->state) == PERF_MEMBER_NONE)
+		return true;
+
+	mutex_lock(&perf_persist_lock);
+	if (member->state == PERF_MEMBER_JOINED)
+		gone = perf_member_remove(member);
+	mutex_unlock(&perf_persist_lock);
+
+	if (gone)
+		perf_persist_remove(gone);
+	return true;
+}
+
+static LLIST_HEAD(perf_member_deferred);
+
+static void put_deferred(struct work_struct *work)
+{
+	struct llist_node *deferred = llist_del_all(&perf_member_deferred);
+	struct perf_member *member, *next;
+
+	llist_for_each_entry_safe(member, next, deferred, deferred)
+		perf_persist_put_opener(member->event);
+}
+
+static DECLARE_WORK(perf_member_put_work, put_deferred);
+
+/**
+ * perf_member_put_deferred - drop an opener where no event can be freed
+ * @member:	the member
+ *
+ * Freeing an event takes cpu_hotplug_lock for static keys. A worker does it for callers
+ * who hold that.
+ */
+void perf_member_put_deferred(struct perf_member *member)
+{
+	/* The one that is left cannot multiply: nobody has the event open. */
+	if (!refcount_dec_not_one(&member->openers) &&
+	    llist_add(&member->deferred, &perf_member_deferred))
+		queue_work(system_unbound_wq, &perf_member_put_work);
+}
+
+/*
+ * What a namespace keeps
+ */
+
+/**
+ * perf_member_hold - have its namespace keep a member, and its buffer
+ * @member:	the member, with the lock held
+ *
+ * The namespace becomes one of its openers, and counts as a mapping of its buffer.
+ * perf_member_unhold() and perf_member_release() undo that, also after an error. When
+ * the last file of the event is being closed, perf_member::held stays false.
+ *
+ * Return: 0, or
+ *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
+ *  -EINVAL	the buffer is not backward and overwritten, or has an AUX area
+ *  -EACCES	somebody could have written to the buffer
+ */
+int perf_member_hold(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+	struct perf_buffer *rb;
+	int ret = 0;
+
+	assert_registry();
+
+	if (!member->held) {
+		/* Its last file is being closed and waits for our lock. */
+		if (!refcount_read(&member->openers))
+			return 0;
+		ret = perf_persist_reserve_members(1);
+		if (ret)
+			return ret;
+		if (!refcount_inc_not_zero(&member->openers)) {
+			perf_persist_unreserve_members(1);
+			return 0;
+		}
+		member->held = true;
+	}
+
+	mutex_lock(&event->mmap_mutex);
+	rb = event->rb;
+	/* perf_mmap() gives no AUX area to a buffer that is held. */
+	if (rb)
+		mutex_lock(&rb->aux_mutex);
+	if (rb && (!rb->overwrite || !is_write_backward(event) || rb_has_aux(rb))) {
+		/* Can't be read while it is live, or is never emptied, or only in part. */
+		ret = -EINVAL;
+		goto unlock;
+	}
+
+	/*
+	 * Without a mapping it was redirected: the buffer is another member's.
+	 * What another namespace holds is not ours to hold, see perf_member_check_output().
+	 */
+	if (rb && !member->rb && atomic_read(&event->mmap_count) &&
+	    (!rb->held || perf_persist_buffer_owner(member->ns, rb)) &&
+	    atomic_inc_not_zero(&rb->mmap_count)) {
+		atomic_inc(&event->mmap_count);
+		refcount_inc(&rb->refcount);
+		perf_member_set_buffer(member, rb);
+	}
+	/* Pairs with the one in perf_persistent_may_write(). */
+	smp_mb();
+	if (rb && READ_ONCE(rb->ever_writable)) {
+		/* The page that tells readers where to begin can be forged. */
+		ret = -EACCES;
+		goto unlock;
+	}
+	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
+unlock:
+	if (rb)
+		mutex_unlock(&rb->aux_mutex);
+	mutex_unlock(&event->mmap_mutex);
+	return ret;
+}
+
+/**
+ * perf_member_check_output - is the buffer that a member writes to one that is held
+ * @member:	the member, with the lock held
+ *
+ * Return: 0 if so, or if it has none; -EINVAL if it is another's.
+ */
+int perf_member_check_output(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+	int ret = 0;
+
+	assert_registry();
+	mutex_lock(&event->mmap_mutex);
+	if (event->rb && !perf_persist_buffer_owner(member->ns, event->rb))
+		ret = -EINVAL;
+	mutex_unlock(&event->mmap_mutex);
+
+	return ret;
+}
+
+/**
+ * perf_member_unhold - undo perf_member_hold()
+ * @member:	the member, with the lock held, which is not published any more
+ *
+ * Return: what perf_member_release() takes when the lock is dropped.
+ */
+struct perf_held perf_member_unhold(struct perf_member *member)
+{
+	struct perf_held hold = { };
+
+	assert_registry();
+	/* mmap() relies on the buffer of what is published. */
+	WARN_ON_ONCE(member->state == PERF_MEMBER_PUBLISHED);
+
+	if (member->held) {
+		hold.event = member->event;
+		hold.rb = member->rb;
+		if (hold.rb)
+			perf_member_clear_buffer(member);
+		member->held = false;
+		perf_persist_unreserve_members(1);
+	}
+	return hold;
+}
+
+/**
+ * perf_member_release - give back what perf_member_hold() took
+ * @hold:	what perf_member_unhold() returned
+ *
+ * Called without a lock.
+ */
+void perf_member_release(struct perf_held hold)
+{
+	if (!hold.event)
+		return;
+
+	if (hold.rb) {
+		perf_mmap_put(hold.event, hold.rb);
+		ring_buffer_put(hold.rb); /* could be last */
+	}
+	perf_persist_put_opener(hold.event);
+}
+
+/*
+ * Without a CPU
+ */
+
+/**
+ * perf_persist_reinstall - put an event back into its context, if its CPU is back
+ * @event:	the event, which is enabled if it wants to be
+ *
+ * Called without a lock.
+ */
+void perf_persist_reinstall(struct perf_event *event)
+{
+	struct perf_event_context *ctx;
+
+	ctx = perf_event_ctx_lock(event);
+	perf_event_reinstall(event, event->member->wanted);
+	perf_event_ctx_unlock(event, ctx);
+}
+
+/**
+ * perf_persistent_offline - an event loses its context, as its CPU goes offline
+ * @event:	the event, whose ctx->lock and ctx->mutex are held
+ */
+void perf_persistent_offline(struct perf_event *event)
+{
+	bool enabled = event->state > PERF_EVENT_STATE_OFF && !event->pending_disable;
+
+	if (event->member)
+		WRITE_ONCE(event->member->wanted, enabled);
+}
+
+/**
+ * perf_persistent_is_detached - is an event that is kept in no context
+ * @event:	the event; under event->ctx->mutex the answer stays right
+ *
+ * An event that nobody keeps never comes back from there, as in any kernel.
+ *
+ * Return: true if so.
+ */
+bool perf_persistent_is_detached(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	if (!member || !is_detached(event))
+		return false;
+
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_PUBLISHED:
+	case PERF_MEMBER_DELETED:
+	case PERF_MEMBER_TRIGGER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/**
+ * perf_persistent_set_wanted - enable or disable an event whose CPU is offline
+ * @event:	the event, whose ctx->mutex is held
+ * @wanted:	what it is to be when the CPU is back
+ *
+ * Return: false if the event has a context and can be enabled or disabled now.
+ */
+bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
+{
+	/* Events of tasks: their children come without the mutex of their context. */
+	if (!event->member)
+		return false;
+
+	lockdep_assert_held(&event->ctx->mutex);
+	if (!perf_persistent_is_detached(event))
+		return false;
+
+	WRITE_ONCE(event->member->wanted, wanted);
+	return true;
+}
+
+/*
+ * Changes of an event
+ */
+
+/**
+ * perf_persistent_set_period - the period of an event was changed
+ * @event:	the event, whose ctx->mutex is held
+ * @value:	what the user asked for
+ */
+void perf_persistent_set_period(struct perf_event *event, u64 value)
+{
+	struct perf_member *member = event->member;
+
+	if (!member)
+		return;
+
+	/* Without a CPU, an event that is not kept has the period that it had. */
+	if (event->attr.sample_period != value)
+		return;
+
+	spin_lock(&perf_member_attr_lock);
+	/* A driver may have made a period of a frequency. */
+	member->attr.freq = event->attr.freq;
+	member->attr.sample_period = value;
+	spin_unlock(&perf_member_attr_lock);
+}
+
+/**
+ * perf_persistent_set_breakpoint - a breakpoint was moved
+ * @event:	the event, whose ctx->mutex is held
+ * @attr:	with its new place, kind and length
+ */
+void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct perf_member *member = event->member;
+	struct perf_buffer *rb;
+
+	if (member) {
+		spin_lock(&perf_member_attr_lock);
+		member->attr.bp_addr = attr->bp_addr;
+		member->attr.bp_type = attr->bp_type;
+		member->attr.bp_len = attr->bp_len;
+		spin_unlock(&perf_member_attr_lock);
+	}
+
+	rb = ring_buffer_get(event);
+	if (!rb)
+		return;
+	perf_persistent_attached(event, rb); /* It may be the kernel's now. */
+	ring_buffer_put(rb);
+}
+
+/**
+ * perf_persistent_keep_filter - an event was given a filter
+ * @event:	the event, whose ctx->mutex is held
+ * @filter_str:	as the user wrote it
+ *
+ * Return: true if @filter_str is kept, for members on other CPUs.
+ */
+bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
+{
+	if (!event->member)
+		return false;
+
+	kfree(event->member->filter);
+	event->member->filter = filter_str;
+	return true;
+}

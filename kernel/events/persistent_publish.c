@@ -1,0 +1,711 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How events come into a namespace and leave it: create, publish, join, claim, delete.
+ *
+ * Namespaces that have no name are their creator's alone. Publishing one keeps all of
+ * its members or none.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/pid.h>
+#include <linux/resource.h>
+#include <linux/sched/signal.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+static bool is_creator(struct perf_persist_ns *ns)
+{
+	return ns->creator == task_tgid(current);
+}
+
+/*
+ * Do something with each member of a published namespace without the lock.
+ */
+static void walk_members(struct perf_persist_ns *ns, void (*func)(struct perf_event *))
+{
+	struct perf_member *member;
+	struct perf_event *event;
+	u64 event_id = 0;
+
+	for (;;) {
+		mutex_lock(&perf_persist_lock);
+		member = ns->unlinked ? NULL : perf_persist_next_member(ns, event_id);
+		if (member)
+			refcount_inc(&member->openers); /* at least one: it is held */
+		mutex_unlock(&perf_persist_lock);
+		if (!member)
+			return;
+
+		event = member->event;
+		event_id = event->id;
+		func(event);
+		perf_persist_put_opener(event);
+	}
+}
+
+/*
+ * Groups, AUX areas and signals to a task all need more to stay alive than an
+ * event and its buffer.
+ */
+static bool may_be_persistent(struct perf_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	lockdep_assert_held(&event->ctx->mutex);
+
+	return event->group_leader == event && !event->nr_siblings &&
+	       !(event->event_caps & PERF_EV_CAP_SIBLING) &&
+	       !has_aux(event) && !has_aux_action(event) &&
+	       !attr->aux_output && !attr->aux_sample_size && !attr->sigtrap;
+}
+
+/*
+ * Only one can try at a time, and from here on nobody can add a sibling.
+ */
+static int start_joining(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+	struct perf_event_context *ctx;
+	int ret = 0;
+
+	ctx = perf_event_ctx_lock(event);
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_NONE:
+		if (may_be_persistent(event))
+			WRITE_ONCE(member->state, PERF_MEMBER_JOINING);
+		else
+			ret = -EOPNOTSUPP;
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
+	default:
+		ret = -EBUSY;
+		break;
+	}
+	perf_event_ctx_unlock(event, ctx);
+
+	return ret;
+}
+
+/* The part of publishing @event that takes other locks than the registry's. */
+static void finish_publishing(struct perf_event *event)
+{
+	perf_remove_from_owner(event);
+	/* Its CPU may have gone and come back before. */
+	perf_persist_reinstall(event);
+}
+
+/*
+ * All members or none. After an error the caller calls release_unpublished()
+ * when it has dropped the lock.
+ */
+static int publish_ns(struct perf_persist_ns *ns, const char *name)
+{
+	struct perf_member *member, *next;
+	int ret;
+
+	assert_registry();
+
+	if (perf_persist_find_name(name))
+		return -EEXIST;
+
+	for (member = first_member(ns); member; member = next) {
+		next = following_member(member);
+
+		ret = perf_member_hold(member);
+		if (ret)
+			goto err_members;
+		/* Never the last: the caller has one open. */
+		if (!member->held)
+			perf_member_remove(member);
+	}
+
+	for_each_ns_member(member, ns) {
+		ret = perf_member_check_output(member);
+		if (ret)
+			goto err_members;
+	}
+
+	for_each_ns_member(member, ns) {
+		ret = perf_member_charge(member);
+		if (ret)
+			goto err_charges;
+	}
+
+	strscpy_pad(ns->name, name);
+	ret = perf_persist_take_name(ns);
+	if (ret)
+		goto err_name;
+
+	for_each_ns_member(member, ns)
+		perf_member_settle_charge(member);
+	ns->memlock = rlimit(RLIMIT_MEMLOCK);
+	ns->published = true;
+	perf_persist_published(ns);
+	perf_persist_changed(ns);
+	return 0;
+
+err_name:
+	ns->name[0] = '\0';
+err_charges:
+	for_each_ns_member(member, ns)
+		perf_member_uncharge(member);
+err_members:
+	for_each_ns_member(member, ns)
+		perf_member_set_state(member, PERF_MEMBER_JOINED);
+	return ret;
+}
+
+/*
+ * Let go of the members that a failed publish_ns() held. When another thread
+ * publishes @ns meanwhile, it takes over what is still held.
+ */
+static void release_unpublished(struct perf_persist_ns *ns)
+{
+	struct perf_held hold;
+	struct perf_member *member;
+	u64 event_id = 0;
+
+	do {
+		hold = (struct perf_held){ };
+
+		mutex_lock(&perf_persist_lock);
+		member = ns->published ? NULL : perf_persist_next_member(ns, event_id);
+		if (member) {
+			event_id = member->event->id;
+			hold = perf_member_unhold(member);
+		}
+		mutex_unlock(&perf_persist_lock);
+
+		perf_member_release(hold);
+	} while (member);
+}
+
+static int create_ns(struct perf_member *member)
+{
+	struct perf_persist_ns *ns;
+
+	assert_registry();
+
+	ns = perf_persist_new();
+	if (!ns)
+		return -ENOMEM;
+
+	ns->all_cpus = member->all_cpus;
+	perf_member_add(ns, member);
+
+	return member->name ? publish_ns(ns, member->name) : 0;
+}
+
+/* A namespace that has no name yet is its creator's alone. */
+static int join_unnamed(struct perf_member *member, u64 id)
+{
+	struct perf_persist_ns *ns = perf_persist_find(id);
+
+	assert_registry();
+	if (!ns || ns->published || !is_creator(ns))
+		return -ENOENT;
+	if (member->name)
+		return -EINVAL;
+
+	perf_member_add(ns, member);
+	return 0;
+}
+
+/* The caller has the right to change @ns, and has it settled. */
+static int join_published(struct perf_member *member, struct perf_persist_ns *ns)
+{
+	int ret;
+
+	assert_registry();
+	if (ns->unlinked)
+		return -ENODEV;
+	if (member->name && strcmp(member->name, ns->name))
+		return -EINVAL;
+
+	ret = perf_persist_may_write(ns);
+	if (!ret)
+		ret = perf_persist_owner_may_write(ns, member->event);
+	if (ret)
+		return ret;
+
+	perf_member_add(ns, member);
+	ret = perf_member_hold(member);
+	if (!ret)
+		ret = perf_member_check_output(member);
+	if (!ret)
+		ret = perf_member_charge(member);
+	if (!ret) {
+		perf_member_settle_charge(member);
+		perf_persist_buffers_changed(ns);
+	}
+	return ret;
+}
+
+/*
+ * The end of joining, after start_joining(), whatever came of it. Drops the lock.
+ */
+static void end_joining(struct perf_member *member, int ret)
+{
+	struct perf_persist_ns *gone = NULL;
+	struct perf_held hold = { };
+	bool published = false;
+
+	assert_registry();
+	if (!ret) {
+		published = member->ns->published;
+		kfree(member->name);
+		member->name = NULL;
+	} else if (member->ns) {
+		perf_member_set_state(member, PERF_MEMBER_JOINING);
+		hold = perf_member_unhold(member);
+		gone = perf_member_remove(member);
+	} else {
+		perf_member_set_state(member, PERF_MEMBER_NONE);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	perf_member_release(hold);
+	if (gone)
+		perf_persist_remove(gone);
+	if (published)
+		finish_publishing(member->event);
+}
+
+/**
+ * perf_persist_event - PERF_EVENT_IOC_SET_PERSIST with an address
+ * @event:	the event, which may be changed by the caller
+ * @uid:	id of an unnamed namespace, or ~0 for a new one, and where the answer goes
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_persistent_ioctl().
+ */
+long perf_persist_event(struct perf_event *event, u64 __user *uid)
+{
+	struct perf_member *member = event->member;
+	u64 id;
+	int ret;
+
+	/* Find out whether the answer can be given before there is one. */
+	if (get_user(id, uid) || put_user(id, uid))
+		return -EFAULT;
+
+	ret = start_joining(member);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	ret = id == PERF_PERSIST_NEW ? create_ns(member) : join_unnamed(member, id);
+	if (!ret)
+		id = member->ns->id;
+	end_joining(member, ret);
+
+	if (!ret && put_user(id, uid))
+		return -EFAULT;
+	return ret;
+}
+
+/**
+ * perf_persist_join - PERF_EVENT_IOC_JOIN on a namespace
+ * @ns:		the namespace, which may be changed by the caller
+ * @ufd:	descriptor of an event
+ *
+ * The event becomes a member. From then on the owner pays for its buffer. Called
+ * without a lock.
+ *
+ * Return: 0, or see perf_persist_file_ioctl().
+ */
+long perf_persist_join(struct perf_persist_ns *ns, const s32 __user *ufd)
+{
+	struct perf_event *event;
+	struct file *file;
+	int ret;
+	s32 fd;
+
+	if (is_snapshot(ns))
+		return -EOPNOTSUPP;
+	if (!perfmon_capable())
+		return -EACCES;
+	if (!perf_persist_may_spend(ns))
+		return -EPERM;
+	if (get_user(fd, ufd))
+		return -EFAULT;
+
+	/* Not one that is for reading only */
+	file = perf_event_get(fd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+
+	event = file->private_data;
+	ret = security_perf_event_write(event);
+	if (!ret)
+		ret = event->member ? start_joining(event->member) : -EOPNOTSUPP;
+	if (!ret) {
+		mutex_lock(&perf_persist_lock);
+		perf_persist_settle(ns);
+		ret = join_published(event->member, ns);
+		end_joining(event->member, ret);
+	}
+	fput(file);
+	return ret;
+}
+
+/**
+ * perf_persist_take_event - take an event from user space, for a trigger
+ * @fd:		descriptor of the event
+ *
+ * The caller becomes one of its openers, and it is nothing else, until
+ * perf_persist_free_event(). Called without a lock.
+ *
+ * Return: the event, or -EBADF, -EACCES, -EOPNOTSUPP, -EBUSY, -EINVAL; see
+ * perf_trigger_ioctl().
+ */
+struct perf_event *perf_persist_take_event(int fd)
+{
+	struct perf_member *member;
+	struct perf_event *event;
+	struct file *file;
+	int ret;
+
+	/* Not one that is for reading only */
+	file = perf_event_get(fd);
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+
+	event = file->private_data;
+	member = event->member;
+	ret = security_perf_event_write(event);
+	if (ret)
+		goto out;
+	/*
+	 * Elsewhere a breakpoint is stepped over only with the overflow handlers
+	 * that is_default_overflow_handler() knows.
+	 */
+	ret = -EOPNOTSUPP;
+	if (!member || (event->attr.type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
+		goto out;
+	/*
+	 * What a PMU writes by itself and hands over in batches gets to no overflow
+	 * handler but for the last; not if each is to wake somebody.
+	 */
+	if (event->attr.precise_ip && !event->attr.freq &&
+	    (!event->attr.wakeup_events || event->attr.watermark))
+		goto out;
+	ret = -EINVAL;
+	if (!is_sampling_event(event))
+		goto out;
+	ret = start_joining(member);
+	if (ret)
+		goto out;
+
+	mutex_lock(&perf_persist_lock);
+	mutex_lock(&event->mmap_mutex);
+	if (event->rb) {
+		ret = -EINVAL;
+		WRITE_ONCE(member->state, PERF_MEMBER_NONE);
+	} else {
+		refcount_inc(&member->openers);
+		WRITE_ONCE(member->state, PERF_MEMBER_TRIGGER);
+	}
+	mutex_unlock(&event->mmap_mutex);
+	mutex_unlock(&perf_persist_lock);
+out:
+	fput(file);
+	return ret ? ERR_PTR(ret) : event;
+}
+
+/**
+ * perf_persist_free_event - undo perf_persist_take_event()
+ * @event:	the event
+ *
+ * Called without a lock.
+ */
+void perf_persist_free_event(struct perf_event *event)
+{
+	mutex_lock(&perf_persist_lock);
+	perf_member_set_state(event->member, PERF_MEMBER_NONE);
+	mutex_unlock(&perf_persist_lock);
+	perf_persist_put_opener(event);
+}
+
+static bool is_last_member(struct perf_member *member)
+{
+	return first_member(member->ns) == member && !following_member(member);
+}
+
+/**
+ * perf_persist_claim - PERF_EVENT_IOC_SET_PERSIST with NULL
+ * @event:	the event, which leaves its namespace
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_persistent_ioctl().
+ */
+long perf_persist_claim(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+	struct perf_persist_ns *ns = NULL, *gone = NULL;
+	struct perf_held hold = { };
+	long ret = 0;
+
+	mutex_lock(&perf_persist_lock);
+	perf_member_settle(member);
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_NONE:
+		ret = -ENOENT;
+		break;
+	case PERF_MEMBER_JOINING:
+		ret = -EBUSY;
+		break;
+	case PERF_MEMBER_JOINED:
+	case PERF_MEMBER_PUBLISHED:
+		if (perf_member_buffer_needed(member)) {
+			ret = -EBUSY;
+			break;
+		}
+		perf_member_set_state(member, PERF_MEMBER_JOINING);
+		hold = perf_member_unhold(member);
+		ns = get_persist_ns(member->ns);
+		perf_persist_leaving(ns, is_last_member(member));
+		gone = perf_member_remove(member);
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
+	case PERF_MEMBER_TRIGGER:
+		ret = -EBUSY;
+		break;
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	if (ns)
+		perf_persist_left(ns);
+	perf_member_release(hold);
+	if (gone)
+		perf_persist_remove(gone);
+	if (ns)
+		perf_persist_put(ns);
+	return ret;
+}
+
+/*
+ * Names and flags
+ */
+
+/**
+ * perf_persist_name_event - PERF_EVENT_IOC_SET_NAME on an event
+ * @event:	the event, which may be changed by the caller
+ * @new_name:	name of the namespace that it is in, or is going to make, or NULL
+ * @new_label:	its label, or NULL
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_persistent_ioctl().
+ */
+long perf_persist_name_event(struct perf_event *event, const char *new_name,
+			     const char *new_label)
+{
+	char *name __free(kfree) = kstrdup(new_name, GFP_KERNEL_ACCOUNT);
+	char *label __free(kfree) = kstrdup(new_label, GFP_KERNEL_ACCOUNT);
+	struct perf_member *member = event->member;
+	struct perf_persist_ns *ns = NULL;
+	long ret = 0;
+
+	if (!name != !new_name || !label != !new_label)
+		return -ENOMEM;
+
+	mutex_lock(&perf_persist_lock);
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_NONE:
+		if (name)
+			swap(member->name, name);
+		break;
+	case PERF_MEMBER_JOINING:
+		ret = -EBUSY;
+		break;
+	case PERF_MEMBER_JOINED:
+		if (!name)
+			break;
+		if (!is_creator(member->ns)) {
+			ret = -EPERM;
+			break;
+		}
+		ns = get_persist_ns(member->ns);
+		ret = publish_ns(ns, name);
+		break;
+	case PERF_MEMBER_PUBLISHED:
+		if (name)
+			ret = -EBUSY;
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
+	case PERF_MEMBER_TRIGGER:
+		ret = -EBUSY;
+		break;
+	}
+	if (!ret && label) {
+		swap(member->label, label);
+		if (member->ns)
+			perf_persist_changed(member->ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	if (ns) {
+		if (ret)
+			release_unpublished(ns);
+		else
+			walk_members(ns, finish_publishing);
+		perf_persist_put(ns);
+	}
+	return ret;
+}
+
+/**
+ * perf_persist_set_flags - PERF_EVENT_IOC_PERSIST_FLAGS
+ * @event:	the event, which may be changed by the caller
+ * @uflags:	PERF_PERSIST_ALL_CPUS or 0
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_persistent_ioctl().
+ */
+long perf_persist_set_flags(struct perf_event *event, const u64 __user *uflags)
+{
+	struct perf_member *member = event->member;
+	long ret = 0;
+	u64 flags;
+	bool all_cpus;
+
+	if (get_user(flags, uflags))
+		return -EFAULT;
+	if (flags & ~(u64)PERF_PERSIST_ALL_CPUS)
+		return -EINVAL;
+	all_cpus = flags & PERF_PERSIST_ALL_CPUS;
+
+	mutex_lock(&perf_persist_lock);
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_NONE:
+		member->all_cpus = all_cpus;
+		break;
+	case PERF_MEMBER_JOINED:
+		if (is_creator(member->ns))
+			member->ns->all_cpus = all_cpus;
+		else
+			ret = -EPERM;
+		break;
+	case PERF_MEMBER_JOINING:
+	case PERF_MEMBER_PUBLISHED:
+	case PERF_MEMBER_TRIGGER:
+		ret = -EBUSY;
+		break;
+	case PERF_MEMBER_DELETED:
+		ret = -ENODEV;
+		break;
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	return ret;
+}
+
+/*
+ * All members at once
+ */
+
+/**
+ * perf_persist_delete - delete a namespace that is no snapshot
+ * @ns:		the namespace, with a reference of the caller's
+ *
+ * The name goes and the events stop at once, whoever has them open. Called without a
+ * lock.
+ *
+ * Return: 0, -ENODEV when it is deleted, or what the LSM says.
+ */
+long perf_persist_delete(struct perf_persist_ns *ns)
+{
+	struct perf_member *member, *next;
+	struct perf_held hold;
+	long ret = -ENODEV;
+
+	mutex_lock(&perf_persist_lock);
+	perf_persist_settle(ns);
+	if (!ns->unlinked)
+		ret = perf_persist_may_write(ns);
+	if (!ret) {
+		for_each_ns_member(member, ns)
+			perf_member_set_state(member, PERF_MEMBER_DELETED);
+		perf_persist_leaving(ns, true);
+		perf_persist_unlink(ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	/* The name first: what follows has to wait for who holds a context. */
+	perf_persist_remove(ns);
+
+	/*
+	 * Its members are ours alone now: they can't leave a namespace that is
+	 * deleted, and stay as long as it holds them.
+	 */
+	for_each_ns_member(member, ns)
+		perf_event_retire(member->event);
+	perf_persist_left(ns);
+
+	for (member = first_member(ns); member; member = next) {
+		next = following_member(member);
+
+		mutex_lock(&perf_persist_lock);
+		rb_erase(&member->node, &ns->members);
+		hold = perf_member_unhold(member);
+		mutex_unlock(&perf_persist_lock);
+
+		perf_member_release(hold);
+	}
+	return 0;
+}
+
+/**
+ * perf_persist_enable - enable or disable all members of a namespace
+ * @ns:		the namespace, with a reference of the caller's
+ * @enable:	which of the two; enabling also lets buffers go on that a trigger stopped
+ *
+ * Called without a lock.
+ *
+ * Return: 0, -EINVAL for a snapshot, -ENODEV when it is deleted, or what the LSM says.
+ */
+long perf_persist_enable(struct perf_persist_ns *ns, bool enable)
+{
+	long ret = -ENODEV;
+
+	if (is_snapshot(ns))
+		return -EINVAL;
+
+	mutex_lock(&perf_persist_lock);
+	if (!ns->unlinked)
+		ret = perf_persist_may_write(ns);
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	walk_members(ns, enable ? perf_event_enable : perf_event_disable);
+
+	mutex_lock(&perf_persist_lock);
+	if (enable)
+		perf_persist_enabled(ns);
+	perf_persist_changed(ns);
+	mutex_unlock(&perf_persist_lock);
+	return 0;
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rights: who may open, see, map and change members of namespaces.
+ *
+ * They are checked at each open, against the event as its creator made it and against
+ * every event whose records are in the same buffer, and not again on a descriptor.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/security.h>
+#include <linux/trace_events.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/*
+ * What perf_event_open() and ->event_init() ask of somebody who makes an event for
+ * a CPU, besides perf_allow_cpu(): bits of perf_buffer::needs
+ */
+#define PERF_NEEDS_KERNEL	BIT(0)	/* perf_allow_kernel() */
+#define PERF_NEEDS_TRACEPOINT	BIT(1)	/* perf_allow_tracepoint() */
+#define PERF_NEEDS_PERFMON	BIT(2)	/* CAP_PERFMON */
+#define PERF_NEEDS_ADMIN	BIT(3)	/* CAP_SYS_ADMIN */
+#define PERF_NEEDS_BREAKPOINT	BIT(4)	/* the same, with another errno */
+#define PERF_NEEDS_REGS_INTR	BIT(5)	/* not to be locked down */
+
+#ifdef CONFIG_EVENT_TRACING
+static unsigned int tp_needs(struct perf_event *event)
+{
+	struct trace_event_call *tp = event->tp_event;
+	unsigned int needs = 0;
+
+	/* As perf_kprobe_event_init() and perf_uprobe_event_init() */
+	if (event->attr.type != PERF_TYPE_TRACEPOINT)
+		needs |= tp->flags & TRACE_EVENT_FL_UPROBE ? PERF_NEEDS_ADMIN : PERF_NEEDS_PERFMON;
+	/* As perf_trace_event_perm(), where ftrace's own are for root alone */
+	if ((event->attr.sample_type & PERF_SAMPLE_RAW) ||
+	    (tp->flags & TRACE_EVENT_FL_IGNORE_ENABLE))
+		needs |= PERF_NEEDS_TRACEPOINT;
+	return needs;
+}
+
+static bool has_tp(struct perf_event *event) { return event->tp_event; }
+#else
+static unsigned int tp_needs(struct perf_event *event) { return 0; }
+static bool has_tp(struct perf_event *event) { return false; }
+#endif
+
+static bool is_kernel_breakpoint(struct perf_event *event)
+{
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+	return arch_check_bp_in_kernelspace(counter_arch_bp(event));
+#else
+	return false;
+#endif
+}
+
+static unsigned int event_needs(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	u64 type = attr->sample_type;
+	unsigned int needs = 0;
+
+	if (!attr->exclude_kernel || attr->text_poke || (type & PERF_SAMPLE_PHYS_ADDR) ||
+	    ((type & PERF_SAMPLE_CALLCHAIN) && !attr->exclude_callchain_kernel) ||
+	    ((type & PERF_SAMPLE_BRANCH_STACK) &&
+	     (attr->branch_sample_type & PERF_SAMPLE_BRANCH_PERM_PLM)))
+		needs |= PERF_NEEDS_KERNEL;
+	if (attr->namespaces)
+		needs |= PERF_NEEDS_PERFMON;
+	if (type & PERF_SAMPLE_REGS_INTR)
+		needs |= PERF_NEEDS_REGS_INTR;
+	if (has_tp(event))
+		return needs | tp_needs(event);
+
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+	case PERF_TYPE_SOFTWARE:
+		break;
+	case PERF_TYPE_BREAKPOINT:
+		if (is_kernel_breakpoint(event))
+			needs |= PERF_NEEDS_BREAKPOINT;
+		break;
+	default:
+		/* A core PMU, or nobody knows what the driver asked for. */
+		if (!(event->pmu->capabilities & PERF_PMU_CAP_EXTENDED_HW_TYPE))
+			needs |= PERF_NEEDS_PERFMON;
+		break;
+	}
+	return needs;
+}
+
+/**
+ * perf_persistent_attached - from here on an event writes to a buffer
+ * @event:	the event, of a CPU or of a task, whose mmap_mutex is held
+ * @rb:		the buffer
+ *
+ * Its records outlive it, and it may be no member: whoever is to open the buffer
+ * later needs the right to each event that ever wrote to it.
+ */
+void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb)
+{
+	const struct perf_event_attr *attr = event->member ? &event->member->attr : &event->attr;
+
+	atomic_or(event_needs(event, attr), &rb->needs);
+}
+
+static int check_needs(unsigned int needs)
+{
+	int ret;
+
+	ret = perf_allow_cpu();
+	if (!ret && (needs & PERF_NEEDS_KERNEL))
+		ret = perf_allow_kernel();
+	if (!ret && (needs & PERF_NEEDS_TRACEPOINT))
+		ret = perf_allow_tracepoint();
+	if (!ret && (needs & PERF_NEEDS_REGS_INTR))
+		ret = security_locked_down(LOCKDOWN_PERF);
+	if (!ret && (needs & PERF_NEEDS_PERFMON) && !perfmon_capable())
+		ret = -EACCES;
+	if (!ret && (needs & PERF_NEEDS_ADMIN) && !capable(CAP_SYS_ADMIN))
+		ret = -EACCES;
+	if (!ret && (needs & PERF_NEEDS_BREAKPOINT) && !capable(CAP_SYS_ADMIN))
+		ret = -EPERM;
+	return ret;
+}
+
+/**
+ * perf_member_may_open - may the caller open a member
+ * @member:	the member, with the lock held
+ *
+ * A creator may have had more rights than the caller, and a buffer shows the records
+ * of everybody who writes to it or once did. The buffer knows what it took to make
+ * those events. The LSM is asked about the members among them that are still there.
+ *
+ * Return: 0, -EACCES, -EPERM, or what the LSM says.
+ */
+int perf_member_may_open(struct perf_member *member)
+{
+	struct perf_member *writer = NULL;
+	unsigned int needs;
+	int ret;
+
+	assert_registry();
+
+	needs = event_needs(member->event, &member->attr);
+	/* That of a snapshot goes without the lock; whoever frees it waits for RCU. */
+	scoped_guard(rcu) {
+		struct perf_buffer *rb = READ_ONCE(member->rb);
+
+		if (rb)
+			needs |= atomic_read(&rb->needs);
+	}
+
+	ret = check_needs(needs);
+	if (!ret)
+		ret = security_perf_event_read(member->event);
+	while (!ret && (writer = member->ns->next_writer(member, writer))) {
+		if (writer != member)
+			ret = security_perf_event_read(writer->event);
+	}
+	return ret;
+}
+
+/**
+ * perf_member_may_see - may the caller see what a member is about
+ * @member:	the member, with the lock held
+ *
+ * As perf_member_may_open(), for callers who do not come through perf_event_open().
+ *
+ * Return: 0, -EACCES, -EPERM, or what the LSM says.
+ */
+int perf_member_may_see(struct perf_member *member)
+{
+	int ret;
+
+	ret = security_perf_event_open(PERF_SECURITY_OPEN);
+	if (ret)
+		return ret;
+
+	return perf_member_may_open(member);
+}
+
+/**
+ * perf_persist_may_see - may the caller open each member of a namespace
+ * @ns:		the namespace, with the lock held
+ *
+ * Return: 0, -EACCES, -EPERM, or what the LSM says.
+ */
+int perf_persist_may_see(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	int ret = 0;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		ret = perf_member_may_see(member);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+/**
+ * perf_persist_may_write - ask the LSM about each event that is to be changed
+ * @ns:		the namespace
+ *
+ * Return: 0, or what the LSM says.
+ */
+int perf_persist_may_write(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	int ret;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		ret = security_perf_event_write(member->event);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/**
+ * perf_persist_owner_may_write - ask the LSM whether the owner may change an event
+ * @ns:		the namespace that it is to join
+ * @event:	the event
+ *
+ * Whoever lets an event join, deleting it is up to the owner.
+ *
+ * Return: 0, or what the LSM says.
+ */
+int perf_persist_owner_may_write(struct perf_persist_ns *ns, struct perf_event *event)
+{
+	const struct cred *old = override_creds(ns->cred);
+	int ret = security_perf_event_write(event);
+
+	revert_creds(old);
+	return ret;
+}
+
+/**
+ * perf_persist_may_spend - may the caller have the owner of a namespace pay for more
+ * @ns:		the namespace
+ *
+ * Return: true for the owner, and with CAP_IPC_LOCK.
+ */
+bool perf_persist_may_spend(struct perf_persist_ns *ns)
+{
+	return uid_eq(current_euid(), ns->cred->euid) || capable(CAP_IPC_LOCK);
+}
+
+/**
+ * perf_persistent_may_redirect - may the output of an event be changed
+ * @event:	the event, whose mmap_mutex is held
+ *
+ * Return: 0, -EBUSY for a published member, whose buffer outlives any user of
+ * it, or -ENODEV for a deleted one.
+ */
+int perf_persistent_may_redirect(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	lockdep_assert_held(&event->mmap_mutex);
+	if (!member)
+		return 0;
+
+	switch (READ_ONCE(member->state)) {
+	case PERF_MEMBER_PUBLISHED:
+	case PERF_MEMBER_TRIGGER:
+		return -EBUSY;
+	case PERF_MEMBER_DELETED:
+		return -ENODEV;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * perf_persistent_may_mmap - may the buffer of an event be mapped
+ * @event:	the event, whose mmap_mutex is held
+ * @vma:	the mapping that is being made; loses VM_MAYWRITE if it is of the
+ *		buffer of a member
+ *
+ * Return: 0, or
+ *  -ENODEV	the event was deleted, or has left the namespace that the file
+ *		of a reader was opened in
+ *  -EBUSY	the buffer is another member's, or there is none
+ *  -EACCES	the buffer of a member can't be written to
+ */
+int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma)
+{
+	struct perf_member *member = event->member;
+	struct perf_buffer *rb = event->rb;
+
+	lockdep_assert_held(&event->mmap_mutex);
+	if (member) {
+		switch (READ_ONCE(member->state)) {
+		case PERF_MEMBER_DELETED:
+			return -ENODEV;
+		case PERF_MEMBER_PUBLISHED:
+			if (!member->rb)
+				return -EBUSY;
+			break;
+		case PERF_MEMBER_TRIGGER:
+			return -EBUSY;
+		default:
+			/* A reader's right was to the namespace that it has left. */
+			if (!(vma->vm_file->f_mode & FMODE_WRITE))
+				return -ENODEV;
+			break;
+		}
+	}
+
+	/* Ordinary events, also those of a task, can be redirected to a member. */
+	if (!rb)
+		return 0;
+	if (vma->vm_flags & VM_WRITE)
+		return perf_persistent_may_write(rb);
+	if (READ_ONCE(rb->held)) {
+		vm_flags_clear(vma, VM_MAYWRITE);
+		perf_set_mapped(rb);
+	}
+	return 0;
+}
+
+/**
+ * perf_persistent_may_write - may a mapping of a buffer be written to
+ * @rb:		the buffer
+ *
+ * Called by mmap() and mprotect(), with the mmap_lock. Readers of a member go by
+ * what its first page says, so nobody else may have written there: neither now nor
+ * before it was published.
+ *
+ * Return: 0, or -EACCES if it is the buffer of a member.
+ */
+int perf_persistent_may_write(struct perf_buffer *rb)
+{
+	if (READ_ONCE(rb->held))
+		return -EACCES;
+
+	WRITE_ONCE(rb->ever_writable, 1);
+	/* Pairs with the one in perf_member_hold(): one of us sees what the other did. */
+	smp_mb();
+	return READ_ONCE(rb->held) ? -EACCES : 0;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The file of a member of a snapshot: what is there can be mapped, and that is all.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/compat.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/poll.h>
+#include <linux/rcupdate.h>
+#include <linux/security.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+#include "persistent_snapshot.h"
+
+/**
+ * perf_snapshot_fill_info - what only a member of a snapshot has
+ * @info:	to be filled in
+ * @member:	the member, with the lock held
+ */
+void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member)
+{
+	struct perf_snapshot_member *sm = to_snapshot_member(member);
+	struct perf_persist_ns *snap = member->ns;
+
+	assert_registry();
+	info->flags = PERF_PERSIST_SNAPSHOT;
+	if (sm->output) {
+		info->output_id = sm->output->m.event->id;
+		info->buffer_size = sm->buffer_size;
+		info->buffer_seq = sm->seq;
+		info->head = sm->head;
+		info->flags |= PERF_PERSIST_OVERWRITE;
+	}
+	info->lost = sm->lost;
+	info->missed = sm->missed;
+	info->source_id = snap->source->id;
+	info->number = snap->number;
+	info->trigger = snap->trigger;
+}
+
+static void snapshot_vm_open(struct vm_area_struct *vma)
+{
+	struct perf_buffer *rb = vma->vm_private_data;
+
+	refcount_inc(&rb->refcount);
+	atomic_inc(&rb->mmap_count);
+}
+
+static void snapshot_vm_close(struct vm_area_struct *vma)
+{
+	perf_persist_free_buffer(vma->vm_private_data);
+}
+
+/* As perf's own mappings, to keep the counts right */
+static int snapshot_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static const struct vm_operations_struct snapshot_vm_ops = {
+	.open		= snapshot_vm_open,
+	.close		= snapshot_vm_close,
+	.fault		= perf_mmap_fault,
+	.may_split	= snapshot_vm_may_split,
+};
+
+/* What @sm has, mapped once more; NULL if it is gone, or was never there. */
+static struct perf_buffer *map_buffer(struct perf_snapshot_member *sm)
+{
+	struct perf_buffer *rb;
+
+	/* Who frees it waits for a grace period. */
+	scoped_guard(rcu) {
+		rb = READ_ONCE(sm->m.rb);
+		if (!rb || !refcount_inc_not_zero(&rb->refcount))
+			return NULL;
+	}
+	if (atomic_inc_not_zero(&rb->mmap_count))
+		return rb;
+	ring_buffer_put(rb); /* could be last */
+	return NULL;
+}
+
+static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct perf_snapshot_member *sm = file->private_data;
+	unsigned long nr_pages = vma_pages(vma) - 1;
+	struct perf_buffer *rb;
+	int ret;
+
+	/* do_mmap() leaves VM_MAYSHARE alone on a file opened O_RDONLY. */
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff)
+		return -EINVAL;
+	if (vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	ret = security_perf_event_read(sm->m.event);
+	if (ret)
+		return ret;
+	if (!sm->own && !READ_ONCE(sm->m.rb))
+		return -EBUSY;
+
+	rb = map_buffer(sm);
+	if (!rb)
+		return -ENODEV;
+	/* A reader may not know the size yet: page 0 tells. */
+	if (nr_pages && nr_pages != data_page_nr(rb)) {
+		perf_persist_free_buffer(rb);
+		return -EINVAL;
+	}
+
+	perf_set_mapped(rb);
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
+	vma->vm_private_data = rb;
+	vma->vm_ops = &snapshot_vm_ops;
+	return 0;
+}
+
+/* As of an event whose task is gone: nothing more comes. */
+static __poll_t snapshot_poll(struct file *file, poll_table *wait)
+{
+	return EPOLLHUP;
+}
+
+static ssize_t snapshot_read(struct file *file, char __user *buf, size_t count, loff_t *ppos)
+{
+	return 0;
+}
+
+static long snapshot_member_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct perf_snapshot_member *sm = file->private_data;
+	struct perf_event *event = sm->m.event;
+	void __user *argp = (void __user *)arg;
+	int ret;
+
+	if (!perf_is_get_persist(cmd) && !perf_same_ioctl(cmd, PERF_EVENT_IOC_ID))
+		return -ENOTTY;
+
+	ret = security_perf_event_read(event);
+	if (ret)
+		return ret;
+
+	if (perf_is_get_persist(cmd))
+		return perf_persist_get_info(event, &sm->m, argp);
+	return put_user(event->id, (u64 __user *)argp);
+}
+
+static int snapshot_release(struct inode *inode, struct file *file)
+{
+	struct perf_snapshot_member *sm = file->private_data;
+
+	perf_persist_put(sm->m.ns);
+	return 0;
+}
+
+static const struct file_operations perf_snapshot_fops = {
+	.release	= snapshot_release,
+	.read		= snapshot_read,
+	.poll		= snapshot_poll,
+	.unlocked_ioctl	= snapshot_member_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.mmap		= snapshot_mmap,
+};
+
+/**
+ * perf_snapshot_file - open a member of a snapshot
+ * @member:	the member, with a reference on its namespace that the file takes over
+ * @f_flags:	flags of the file
+ *
+ * Called without a lock.
+ *
+ * Return: the file, or an error.
+ */
+struct file *perf_snapshot_file(struct perf_member *member, int f_flags)
+{
+	struct perf_persist_ns *snap = member->ns;
+	struct file *file;
+
+	file = anon_inode_getfile("[perf_snapshot]", &perf_snapshot_fops,
+				  to_snapshot_member(member), f_flags);
+	if (IS_ERR(file))
+		perf_persist_put(snap);
+	return file;
+}

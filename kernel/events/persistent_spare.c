@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory that a snapshot takes, made when it is asked for or in stock.
+ *
+ * All of it is allocated before anything is replaced: the members of the snapshot, each
+ * with a reference on the event that it is going to be of, and empty buffers.
+ */
+#include <linux/cred.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+#include "persistent_snapshot.h"
+
+/**
+ * perf_snapshot_free_buffers - let go of the buffers of a snapshot
+ * @snap:	the snapshot
+ *
+ * Called without a lock. Those that are mapped stay until they are not.
+ */
+void perf_snapshot_free_buffers(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, snap) {
+		struct perf_buffer *rb = xchg(&member->rb, NULL);
+
+		if (rb)
+			perf_persist_free_buffer(rb);
+	}
+}
+
+/* Nobody has a reference on @snap. Called without a lock. */
+static void free_members(struct perf_persist_ns *snap)
+{
+	struct perf_member *member;
+
+	perf_snapshot_free_buffers(snap);
+	while ((member = first_member(snap))) {
+		rb_erase(&member->node, &snap->members);
+		put_event(member->event);
+		kfree(to_snapshot_member(member));
+	}
+}
+
+/* One that has no name, and is on no list. */
+static void discard_snapshot(struct perf_persist_ns *snap)
+{
+	mutex_lock(&perf_persist_lock);
+	perf_persist_unreserve_members(perf_persist_count_members(snap));
+	mutex_unlock(&perf_persist_lock);
+	perf_persist_put(snap);
+}
+
+/* Who else wrote to the buffer of @member, in any order; of what is on the way, NULL. */
+static struct perf_member *next_writer(struct perf_member *member, struct perf_member *prev)
+{
+	struct perf_snapshot_member *sm;
+
+	assert_registry();
+	if (!READ_ONCE(member->rb))
+		return NULL;
+	sm = prev ? to_snapshot_member(prev)->next_writer : to_snapshot_member(member)->output;
+	return sm ? &sm->m : NULL;
+}
+
+static struct perf_persist_ns *alloc_snapshot(struct perf_persist_ns *ns)
+{
+	struct perf_persist_ns *snap;
+
+	snap = perf_persist_alloc();
+	if (!snap)
+		return NULL;
+
+	snap->cred = get_cred(ns->cred);
+	memcpy(snap->owner_comm, ns->owner_comm, sizeof(snap->owner_comm));
+	snap->source = get_persist_ns(ns);
+	snap->next_writer = next_writer;
+	scoped_guard(mutex, &perf_persist_lock)
+		snap->set = perf_set_alloc(ns->set);
+	if (!snap->set) {
+		perf_persist_put(snap);
+		return NULL;
+	}
+	return snap;
+}
+
+static int apply_sizes(struct perf_persist_ns *snap, const struct perf_snapshot_sizes *sizes)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizes->nr; i++) {
+		struct perf_member *member;
+
+		member = perf_persist_find_member(snap, sizes->sizes[i].event_id);
+		if (!member || !to_snapshot_member(member)->own)
+			return -EINVAL;
+		to_snapshot_member(member)->nr_pages = sizes->sizes[i].size >> PAGE_SHIFT;
+	}
+	return 0;
+}
+
+static struct perf_snapshot_member *find_snapshot_member(struct perf_persist_ns *snap,
+							 struct perf_member *member)
+{
+	return to_snapshot_member(perf_persist_find_member(snap, member->event->id));
+}
+
+/* @free is a list of as many as @ns has members. */
+static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
+			  struct perf_snapshot_member **free)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		sm = *free;
+		*free = sm->next_writer;
+		sm->next_writer = NULL;
+
+		sm->live = member;
+		sm->m.event = member->event;
+		sm->m.ns = snap;
+		/* Not an opener: it is not kept running, once it was claimed. */
+		atomic_long_inc(&member->event->refcount);
+		rb_add(&sm->m.node, &snap->members, perf_member_less);
+	}
+	snap->members_seq = ns->members_seq;
+
+	/* Those that have a buffer, and those that write to it */
+	for_each_snapshot_member(sm, member, snap) {
+		/* As it is held, it stays. */
+		struct perf_buffer *rb = READ_ONCE(member->event->rb);
+		struct perf_member *owner = rb ? perf_persist_buffer_owner(ns, rb) : NULL;
+
+		if (!owner)
+			continue;
+		sm->output = find_snapshot_member(snap, owner);
+		sm->own = sm->output == sm;
+		sm->nr_pages = sm->own ? data_page_nr(rb) : 0;
+		if (!sm->own) {
+			sm->next_writer = sm->output->next_writer;
+			sm->output->next_writer = sm;
+		}
+	}
+}
+
+/*
+ * The set in use, as many as there may be snapshots and spares, and as many as there
+ * may be snapshots once more: readers may have that much mapped of what was trimmed.
+ */
+static unsigned int max_sets(struct perf_persist_ns *ns)
+{
+	return 2 * READ_ONCE(ns->keep) + READ_ONCE(ns->want_spares) + 1;
+}
+
+static int alloc_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+	unsigned long pages = 0;
+	struct perf_buffer *rb;
+
+	for_each_snapshot_member(sm, member, snap)
+		pages += sm->own ? sm->nr_pages + 1 : 0;
+	if (!perf_memory_left(pages))
+		return -ENOMEM;
+
+	for_each_snapshot_member(sm, member, snap) {
+		if (!sm->own)
+			continue;
+		rb = perf_persist_new_buffer(ns, member->event, sm->nr_pages);
+		if (IS_ERR(rb))
+			return PTR_ERR(rb);
+		member->rb = rb;
+		if (perf_set_add(snap->set, rb, max_sets(ns))) {
+			perf_set_report(snap->set, ns->name);
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
+/* -EAGAIN: the members are others now */
+static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
+						    const struct perf_snapshot_sizes *sizes)
+{
+	struct perf_snapshot_member *sm, *free = NULL;
+	struct perf_persist_ns *snap;
+	unsigned int i, nr = 0;
+	int ret;
+	u64 seq;
+
+	snap = alloc_snapshot(ns);
+	if (!snap)
+		return ERR_PTR(-ENOMEM);
+
+	mutex_lock(&perf_persist_lock);
+	perf_persist_settle(ns);
+	seq = ns->members_seq;
+	ret = -ENODEV;
+	if (!ns->unlinked) {
+		nr = perf_persist_count_members(ns);
+		ret = sizes->nr > nr ? -EINVAL : perf_persist_reserve_members(nr);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret) {
+		perf_persist_put(snap);
+		return ERR_PTR(ret);
+	}
+
+	for (i = 0; i < nr; i++) {
+		sm = kzalloc(sizeof(*sm), GFP_KERNEL);
+		if (!sm) {
+			ret = -ENOMEM;
+			break;
+		}
+		sm->next_writer = free;
+		free = sm;
+	}
+
+	if (!ret) {
+		mutex_lock(&perf_persist_lock);
+		perf_persist_settle(ns);
+		if (ns->unlinked)
+			ret = -ENODEV;
+		else if (ns->members_seq != seq)
+			ret = -EAGAIN;
+		if (!ret) {
+			fill_snapshot(snap, ns, &free);
+			ret = apply_sizes(snap, sizes);
+		}
+		mutex_unlock(&perf_persist_lock);
+	}
+	if (!ret)
+		ret = alloc_buffers(snap, ns);
+	if (!ret)
+		return snap;
+
+	while ((sm = free)) {
+		free = sm->next_writer;
+		kfree(sm);
+	}
+	mutex_lock(&perf_persist_lock);
+	perf_persist_unreserve_members(nr);
+	mutex_unlock(&perf_persist_lock);
+	perf_persist_put(snap);
+	return ERR_PTR(ret);
+}
+
+/**
+ * perf_snapshot_prepare - make all that a snapshot takes, paid for by the owner
+ * @ns:		the namespace
+ * @sizes:	buffers that are to get another size
+ *
+ * Called without perf_persist_lock, with perf_persist_ns::snapshot_lock.
+ *
+ * Return: the snapshot, which is not of anything yet, or an error, see
+ * perf_snapshot_ioctl().
+ */
+struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
+					      const struct perf_snapshot_sizes *sizes)
+{
+	const struct cred *old = override_creds(ns->cred);
+	struct perf_persist_ns *snap;
+
+	do {
+		snap = try_prepare_snapshot(ns, sizes);
+	} while (snap == ERR_PTR(-EAGAIN));
+	revert_creds(old);
+
+	return snap;
+}
+
+/*
+ * Spares
+ */
+
+static const struct perf_snapshot_sizes same_sizes;
+
+/**
+ * perf_snapshot_free_spares - free spares that were taken from a namespace
+ * @spares:	list of them
+ */
+void perf_snapshot_free_spares(struct list_head *spares)
+{
+	struct perf_persist_ns *snap, *next;
+
+	list_for_each_entry_safe(snap, next, spares, entry) {
+		list_del_init(&snap->entry);
+		discard_snapshot(snap);
+	}
+}
+
+/**
+ * perf_snapshot_take_spare - take a spare that fits what a namespace is now
+ * @ns:		the namespace, with the lock held
+ * @stale:	list where those are moved to that do not
+ *
+ * Return: the spare, or NULL.
+ */
+struct perf_persist_ns *perf_snapshot_take_spare(struct perf_persist_ns *ns,
+						 struct list_head *stale)
+{
+	struct perf_persist_ns *snap, *next;
+
+	assert_registry();
+	list_for_each_entry_safe(snap, next, &ns->spares, entry) {
+		list_move_tail(&snap->entry, stale);
+		ns->nr_spares--;
+		if (snap->members_seq == ns->members_seq) {
+			list_del_init(&snap->entry);
+			return snap;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * perf_snapshot_queue_spares - have a worker make the spares that are missing
+ * @ns:		the namespace, with the lock held
+ */
+void perf_snapshot_queue_spares(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	if (!ns->want_spares || ns->unlinked)
+		return;
+
+	get_persist_ns(ns);
+	if (!queue_work(system_unbound_wq, &ns->spare_work))
+		perf_persist_put(ns); /* not the last */
+}
+
+/* As many spares as it should have, and none that does not fit. */
+static int refill_spares(struct perf_persist_ns *ns)
+{
+	struct perf_persist_ns *snap, *next;
+	LIST_HEAD(stale);
+	int ret = 0;
+
+	for (;;) {
+		bool more;
+
+		guard(mutex)(&ns->snapshot_lock);
+		mutex_lock(&perf_persist_lock);
+		list_for_each_entry_safe(snap, next, &ns->spares, entry) {
+			if (snap->members_seq == ns->members_seq &&
+			    ns->nr_spares <= ns->want_spares)
+				continue;
+			list_move_tail(&snap->entry, &stale);
+			ns->nr_spares--;
+		}
+		more = !ns->unlinked && ns->nr_spares < ns->want_spares;
+		mutex_unlock(&perf_persist_lock);
+		if (!more)
+			break;
+
+		snap = perf_snapshot_prepare(ns, &same_sizes);
+		if (IS_ERR(snap)) {
+			ret = PTR_ERR(snap);
+			break;
+		}
+
+		/* It may have been deleted; if it is too many or stale, see above. */
+		mutex_lock(&perf_persist_lock);
+		if (ns->unlinked) {
+			list_add(&snap->entry, &stale);
+		} else {
+			list_add_tail(&snap->entry, &ns->spares);
+			ns->nr_spares++;
+			perf_persist_changed(ns);
+		}
+		mutex_unlock(&perf_persist_lock);
+	}
+
+	perf_snapshot_free_spares(&stale);
+	return ret;
+}
+
+static void spare_worker(struct work_struct *work)
+{
+	struct perf_persist_ns *ns = container_of(work, struct perf_persist_ns, spare_work);
+	int ret = refill_spares(ns);
+
+	if (ret && ret != -ENODEV)
+		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its spares: %pe\n",
+				      ns->name, ERR_PTR(ret));
+	perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_spares() */
+}
+
+/**
+ * perf_snapshot_set_spares - PERF_EVENT_IOC_SPARES
+ * @ns:		the namespace, which may be changed by the caller
+ * @nr:		how many spares it is to have
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_snapshot_ioctl().
+ */
+long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned long nr)
+{
+	bool may_spend = perf_persist_may_spend(ns);
+	unsigned int old;
+	long ret = -ENODEV;
+
+	if (nr > PERF_PERSIST_SPARES_MAX)
+		return -EINVAL;
+
+	mutex_lock(&perf_persist_lock);
+	if (!ns->unlinked)
+		ret = perf_persist_may_write(ns);
+	if (!ret && nr > ns->want_spares && !may_spend)
+		ret = -EPERM;
+	if (!ret) {
+		old = ns->want_spares;
+		ns->want_spares = nr;
+		perf_persist_changed(ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	ret = refill_spares(ns);
+	if (!ret)
+		return 0;
+
+	/* As it was, unless somebody else had another idea. */
+	mutex_lock(&perf_persist_lock);
+	if (ns->want_spares == nr)
+		ns->want_spares = min_t(unsigned int, old, nr);
+	mutex_unlock(&perf_persist_lock);
+	refill_spares(ns);
+	return ret;
+}
+
+/**
+ * perf_snapshot_nr_spares - how many snapshots can be taken without allocating
+ * @ns:		the namespace, with the lock held
+ *
+ * Return: the number of spares that fit what the namespace is now.
+ */
+unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns)
+{
+	struct perf_persist_ns *snap;
+	unsigned int nr = 0;
+
+	assert_registry();
+	list_for_each_entry(snap, &ns->spares, entry)
+		nr += snap->members_seq == ns->members_seq;
+	return nr;
+}
+
+static void init_ns(struct perf_persist_ns *ns)
+{
+	mutex_init(&ns->snapshot_lock);
+	INIT_LIST_HEAD(&ns->entry);
+	INIT_LIST_HEAD(&ns->snapshots);
+	INIT_LIST_HEAD(&ns->spares);
+	INIT_LIST_HEAD(&ns->old_spares);
+	INIT_WORK(&ns->spare_work, spare_worker);
+	ns->keep = PERF_PERSIST_KEEP_DEFAULT;
+}
+
+static void ns_leaving(struct perf_persist_ns *ns, bool all)
+{
+	list_splice_tail_init(&ns->spares, &ns->old_spares);
+	ns->nr_spares = 0;
+}
+
+static void ns_left(struct perf_persist_ns *ns)
+{
+	LIST_HEAD(spares);
+
+	mutex_lock(&perf_persist_lock);
+	list_splice_init(&ns->old_spares, &spares);
+	mutex_unlock(&perf_persist_lock);
+	perf_snapshot_free_spares(&spares);
+}
+
+static void ns_free(struct perf_persist_ns *ns)
+{
+	if (is_snapshot(ns))
+		free_members(ns);
+}
+
+static struct perf_persist_listener spare_listener = {
+	.init			= init_ns,
+	.members_changed	= perf_snapshot_queue_spares,
+	.leaving		= ns_leaving,
+	.left			= ns_left,
+	.free			= ns_free,
+};
+
+static int __init perf_spare_init(void)
+{
+	perf_persist_listen(&spare_listener);
+	return 0;
+}
+subsys_initcall(perf_spare_init);

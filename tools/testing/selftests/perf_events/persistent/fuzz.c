@@ -413,10 +413,24 @@ static int do_disarm(struct world *w, enum kind *kind)
 	return event_ioctl(fd, PERF_EVENT_IOC_DEL_TRIGGER, one_in(w, 4) ? any_u64(w) : pick(w, 4));
 }
 
+static int do_tasks(struct world *w, enum kind *kind)
+{
+	struct perf_event_tasks t = {
+		.size = one_in(w, 4) ? any_size(w) : sizeof(t),
+		.flags = one_in(w, 8) ? any_u64(w) : 0,
+		.offset = one_in(w, 4) ? any_u64(w) : 0,
+		.len = one_in(w, 4) ? any_u64(w) : pick(w, page_size()),
+		.addr = one_in(w, 4) ? any_u64(w) : (unsigned long)w->mem,
+		.total = one_in(w, 8) ? any_u64(w) : 0,
+	};
+
+	return do_struct(w, kind, 24 + pick(w, 2), &t, sizeof(t));
+}
+
 static int do_unknown(struct world *w, enum kind *kind)
 {
 	int fd = any_fd(w, kind);
-	unsigned int nr = 24 + pick(w, 232);
+	unsigned int nr = 26 + pick(w, 230);
 
 	return event_ioctl(fd, _IOC(pick(w, 4), '$', nr, pick(w, 1 << 14)), any_u64(w));
 }
@@ -652,6 +666,12 @@ static const struct call calls[] = {
 		[TASK_EVENT] = { ENOTTY, EACCES },
 		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOENT, ENODEV },
 		[OTHER] = NOT_OURS,
+	} },
+	{ "SET_TASKS or GET_TASKS", do_tasks, {
+		[EVENT] = { ENOTTY, EACCES },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENODEV },
+		[OTHER] = { ENOTTY },
 	} },
 	{ "unknown", do_unknown, {
 		[EVENT] = { ENOTTY, EACCES },

@@ -80,7 +80,7 @@ commit_series()
 				if (i <= now)
 					fail("\"" $0 "\" is there twice, or too late: " names[i] " begins with it")
 				if (i > now + 1)
-					fail(names[now + 1] " has to begin before " names[i])
+					missing(" before \"" first[i] "\"")
 				now = i
 			}
 			print commit, names[now]
@@ -92,7 +92,11 @@ commit_series()
 		}
 		END {
 			if (!failed && FNR && now < n)
-				fail("there is no commit \"" first[now + 1] "\", with which " names[now + 1] " begins")
+				missing("")
+		}
+		function missing(where) {
+			fail("there is no commit \"" first[now + 1] "\"" where ", but " \
+				names[now + 1] " begins with it")
 		}' "$layout" -
 }
 

@@ -13,7 +13,7 @@
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
-tree=${1-} upto=${2-}
+tree=${1-} last=${2-}
 [ -n "$tree" ] || die 'which tree? make apply LINUX=/path/to/linux'
 [ -d "$tree" ] || die "$tree is no directory"
 tree=$(realpath "$tree")
@@ -36,9 +36,9 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 series_ranges >"$tmp/ranges"
 end=$(lgit rev-parse HEAD)
-if [ -n "$upto" ]; then
-	end=$(awk -v name="$upto" '$1 == name { print $3 }' "$tmp/ranges")
-	[ -n "$end" ] || die "there is no series '$upto'; they are: $(series_names | xargs)"
+if [ -n "$last" ]; then
+	end=$(awk -v name="$last" '$1 == name { print $3 }' "$tmp/ranges")
+	[ -n "$end" ] || die "there is no series '$last'; they are: $(series_names | xargs)"
 fi
 # Git overwrites what .gitignore has, which with Debian's is everything.
 lgit diff --name-only --diff-filter=A base "$end" | while read -r file; do

@@ -77,7 +77,8 @@ style()
 		# It says 1 when it has found something, and perl more when it died.
 		[ $? -le 1 ]
 	}
-	exported | (
+	# shellcheck disable=SC2046 # names without spaces
+	exported $(series_names) | (
 		cd build/linux || exit
 		while read -r patch; do
 			checkpatch "$patch" || exit

@@ -236,9 +236,13 @@ replay()
 	echo "$commit"
 }
 
-# exported [NAME]: the patches that export.sh has made, of one series or of all, without
-# the cover letters
+# exported NAME...: the patches that export.sh has made of these series, without the
+# cover letters
 exported()
 {
-	find "$top/build/series${1:+/$1}" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort
+	local name
+
+	for name; do
+		find "$top/build/series/$name" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort
+	done
 }

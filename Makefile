@@ -153,7 +153,7 @@ series: source ## complete patches for git am and a cover letter for each series
 
 .PHONY: diffstat check-series check-whole test-apply deb test-deb
 diffstat: source ## how much of perf's own files in the kernel each commit and series changes
-	@scripts/diffstat.sh
+	@scripts/diffstat.sh $(SERIES)
 
 check-series: source ## SERIES=1-fixes: check every commit by itself: builds, sparse, style; all take an hour
 	@scripts/check-series.sh $(SERIES)

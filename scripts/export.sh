@@ -16,7 +16,7 @@ set -euo pipefail
 
 out=$top/build/series
 
-# letter_part NAME
+# letter_part WHAT SERIES
 letter_part()
 {
 	case $1 in
@@ -38,7 +38,7 @@ letter_part()
 				exit n < 3
 			}' "$top/bench/README.md" || die 'no table in bench/README.md'
 		;;
-	diffstat) "$top/scripts/diffstat.sh" -s ;;
+	diffstat) "$top/scripts/diffstat.sh" "$2" ;;
 	base)
 		# shellcheck source=BASE
 		. "$top/BASE"
@@ -48,17 +48,17 @@ letter_part()
 	esac
 }
 
-# write_letter FILE LETTER: put what LETTER says into git's template
+# write_letter FILE SERIES: put what the letter of SERIES says into git's template
 write_letter()
 {
-	local file=$1 letter=$2 line subject
+	local file=$1 letter=$top/patches/$2/cover-letter line subject
 
 	subject=$(sed -n 1p "$letter")
 	{
 		sed -e '/^\*\*\* BLURB HERE/,$d' -e "s|\*\*\* SUBJECT HERE \*\*\*|$subject|" "$file"
 		sed '1,/^$/d' "$letter" | while IFS= read -r line; do
 			if [[ $line =~ ^@([a-z]+)@(.*)$ ]]; then
-				letter_part "${BASH_REMATCH[1]}" >"$tmp/part"
+				letter_part "${BASH_REMATCH[1]}" "$2" >"$tmp/part"
 				# What follows goes behind its last line.
 				sed "\$s|\$|${BASH_REMATCH[2]}|" "$tmp/part"
 			else
@@ -84,7 +84,7 @@ while read -r name from to <&3; do
 	fi
 	lgit format-patch -q --no-signature --zero-commit --base=base --cover-letter \
 		"${options[@]}" -o "$out/$name" "$from..$to"
-	write_letter "$out/$name/${prefix}0000-cover-letter.patch" "$letter"
+	write_letter "$out/$name/${prefix}0000-cover-letter.patch" "$name"
 	echo "series: $(lgit rev-list --count "$from..$to") patches for git am in" \
 		"${out#"$top"/}/$name"
 done 3<"$tmp/ranges"

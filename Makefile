@@ -23,7 +23,7 @@ help:
 	@echo 'Targets; each does only what is missing:'
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 20
 
-source: ## unpack the kernel source into build/linux and apply the series
+source: ## unpack the kernel source into build/linux and apply all series
 	@scripts/source.sh
 
 kernel: source ## build the kernel for the guest, build/kernel
@@ -145,18 +145,18 @@ vm: kernel perf ## a shell in the guest
 	@scripts/deps.sh vm
 	@scripts/vm.sh -k $(KERNEL)
 
-refresh: ## write the commits and edits of build/linux back to the series
+refresh: ## write the commits and edits of build/linux back to patches/ and the new files
 	@scripts/refresh.sh
 
-series: source ## complete patches for git am and a cover letter, build/series
+series: source ## complete patches for git am and a cover letter for each series, build/series
 	@scripts/export.sh
 
 .PHONY: diffstat check-series check-whole test-apply deb test-deb
-diffstat: source ## how much of perf's own files in the kernel each commit changes
-	@scripts/diffstat.sh
+diffstat: source ## how much of perf's own files in the kernel each commit and series changes
+	@scripts/diffstat.sh $(SERIES)
 
-check-series: source ## check every commit by itself: builds, sparse, style; takes an hour
-	@scripts/check-series.sh
+check-series: source ## SERIES=1-fixes: check every commit by itself: builds, sparse, style; all take an hour
+	@scripts/check-series.sh $(SERIES)
 
 check-whole: source ## the same of what all commits together make of the base; two minutes
 	@scripts/check-series.sh -l
@@ -166,8 +166,8 @@ ifeq ($(origin LINUX),command line)
 unexport LINUX
 export APPLY_TO := $(LINUX)
 endif
-apply: source ## LINUX=/path/to/linux: put the series on your own git tree
-	@scripts/apply.sh "$$APPLY_TO"
+apply: source ## LINUX=/path/to/linux: put all series on your own git tree, or those up to SERIES=2-cost
+	@scripts/apply.sh "$$APPLY_TO" $(SERIES)
 
 test-apply: source ## apply to vanilla and to Debian's source, build and test that
 	@scripts/deps.sh orig kernel vm tests

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Apply the series to somebody's own git tree of the kernel.
 #
-# usage: apply.sh TREE
+# usage: apply.sh TREE [SERIES]
+#
+#   SERIES  only this one and those before it, as in "2-cost"
 #
 # The commits are made in a clone that shares the tree's objects. The tree gets
 # them when all fit, as a fast-forward of what it has checked out; else nothing
@@ -11,7 +13,7 @@
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
-tree=${1-}
+tree=${1-} last=${2-}
 [ -n "$tree" ] || die 'which tree? make apply LINUX=/path/to/linux'
 [ -d "$tree" ] || die "$tree is no directory"
 tree=$(realpath "$tree")
@@ -30,8 +32,16 @@ done
 if [ -n "$(git -C "$tree" status --porcelain --untracked-files=no)" ]; then
 	die "$tree has changes that are not committed; commit or stash them first"
 fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+series_ranges >"$tmp/ranges"
+end=$(lgit rev-parse HEAD)
+if [ -n "$last" ]; then
+	end=$(awk -v name="$last" '$1 == name { print $3 }' "$tmp/ranges")
+	[ -n "$end" ] || die "there is no series '$last'; they are: $(series_names | xargs)"
+fi
 # Git overwrites what .gitignore has, which with Debian's is everything.
-lgit diff --name-only --diff-filter=A base HEAD | while read -r file; do
+lgit diff --name-only --diff-filter=A base "$end" | while read -r file; do
 	if [ -e "$tree/$file" ] || [ -L "$tree/$file" ]; then
 		die "$tree has a file of its own called $file; move it away first"
 	fi
@@ -46,9 +56,11 @@ version=$(MAKEFLAGS='' make -s --no-print-directory -C "$tree" kernelversion)
 		"$(sed -n 's/^VERSION=//p' "$top/BASE")" >&2
 
 "$top/scripts/export.sh" >/dev/null
-mapfile -t patches < <(exported)
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+patches=()
+while read -r name from to; do
+	mapfile -t -O ${#patches[@]} patches < <(exported "$name")
+	[ "$to" != "$end" ] || break
+done <"$tmp/ranges"
 git clone -q --shared --no-checkout "$tree" "$tmp/tree"
 tgit()
 {
@@ -58,7 +70,7 @@ name=$(git -C "$tree" config user.name || echo apply)
 email=$(git -C "$tree" config user.email || echo apply@localhost)
 
 # Only what the series touches: to check out all of it takes long.
-lgit diff --name-only base HEAD | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
+lgit diff --name-only base "$end" | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
 tgit sparse-checkout set --cone --stdin <"$tmp/dirs"
 tgit checkout -q --detach
 
@@ -74,5 +86,7 @@ fi
 
 git -C "$tree" fetch -q "$tmp/tree" HEAD
 git -C "$tree" merge -q --ff-only FETCH_HEAD
-echo "apply: $(lgit rev-list --count base..HEAD) commits are on top of $version in $tree;" \
-	"configure with scripts/config -e PERF_EVENTS_PERSISTENT"
+hint=
+! lgit cat-file -e "$end:kernel/events/persistent.c" 2>/dev/null ||
+	hint='; configure with scripts/config -e PERF_EVENTS_PERSISTENT'
+echo "apply: ${#patches[@]} commits are on top of $version in $tree$hint"

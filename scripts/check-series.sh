@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Check every commit of the series by itself, as those who receive it will.
+# Check every commit of all series by itself, as those who receive it will.
 #
-# usage: check-series.sh [-l] [-c COLUMNS] [N | N-M]...
+# usage: check-series.sh [-l] [-c COLUMNS] [N | N-M | SERIES]...
 #
-#   -l          the series as a whole instead: what it makes of the base, and only
-#               the objects of files that it touches, not all of a kernel
+#   -l          all commits as a whole instead: what they make of the base, and only
+#               the objects of files that they touch, not all of a kernel
 #   -c COLUMNS  only these columns of the table, as in "am style"
-#   N, N-M      only these commits
+#   N, N-M      only these commits, counted from the base
+#   SERIES      only the commits of this series, as in "1-fixes"
 #
 # Prints a table with a row for each commit; "-" is what it cannot change, "?"
 # what was not asked for and not seen before:
@@ -41,7 +42,7 @@ while getopts lc: opt; do
 	l) whole=1 ;;
 	c) columns=$OPTARG ;;
 	*)
-		sed -n '6,12s/^# \{0,1\}//p' "$0" >&2
+		sed -n '6,13s/^# \{0,1\}//p' "$0" >&2
 		exit 2
 		;;
 	esac
@@ -440,7 +441,9 @@ row()
 
 print_row() { printf '%-4s %-4s %-5s %-5s %-4s %-4s %-4s %-4s %-6s %-4s %-5s %5s  %.60s\n' "$@"; }
 
-mapfile -t commits < <(lgit rev-list --reverse base..HEAD)
+commit_series base HEAD >"$tmp/commits" || exit
+mapfile -t commits < <(cut -d' ' -f1 "$tmp/commits")
+mapfile -t in_series < <(cut -d' ' -f2 "$tmp/commits")
 [ ${#commits[@]} -gt 0 ] || die 'there are no commits'
 last=${commits[-1]}
 : >"$tmp/failed"
@@ -449,13 +452,23 @@ last=${commits[-1]}
 print_row '' am style words doc who on off sparse perf tests s ''
 if [ "$whole" = 1 ]; then
 	number=all commit=$last from=base touched=$all_touched
-	subject="the series, ${#commits[@]} commits"
+	subject="all series, ${#commits[@]} commits"
 	row
 else
+	heading=''
 	for range; do
+		if ! [[ $range =~ ^[0-9]+(-[0-9]+)?$ ]]; then
+			# From the line of its first commit to that of its last.
+			range=$(grep -n " $range\$" "$tmp/commits" | sed -n 's/:.*//; 1p; $p' | paste -sd-)
+			[ -n "$range" ] || die "there is no series like that; they are: $(series_names | xargs)"
+		fi
 		for number in $(seq "${range%-*}" "${range#*-}"); do
 			commit=${commits[number - 1]-}
 			[ -n "$commit" ] || die "there is no commit $number"
+			if [ "${in_series[number - 1]}" != "$heading" ]; then
+				heading=${in_series[number - 1]}
+				echo "$heading"
+			fi
 			from=$commit^
 			touched=$(lgit diff --name-only --no-renames "$from" "$commit")
 			subject=$(lgit log -1 --format=%s "$commit")

@@ -44,12 +44,24 @@ licences()
 
 	! git ls-files | while read -r file; do
 		case $file in
-		COPYING | scripts/codespell.ignore | *.md | *.svg | *.json | *.patch | patches/cover-letter) ;;
+		COPYING | scripts/codespell.ignore | *.md | *.svg | *.json | *.patch | patches/*/cover-letter) ;;
 		Documentation/ABI/* | tools/perf/Documentation/*.txt) ;;
 		tools/testing/*/config | tools/testing/*/settings) ;;
 		*) head -n 5 "$file" | grep -q SPDX-License-Identifier || echo "$file has no SPDX" ;;
 		esac
 	done | grep .
+}
+
+# Each series has one, of less than 60 lines.
+# shellcheck disable=SC2317 # called by check
+letters()
+{
+	local name lines
+
+	! sed -e '/^#/d' -e 's/[[:space:]].*//' patches/layout | while read -r name; do
+		lines=$(wc -l <"patches/$name/cover-letter")
+		[ "$lines" -lt 60 ] || echo "patches/$name/cover-letter has $lines lines"
+	done 2>&1 | grep .
 }
 
 # The kernel's own checker, less what is argued in checkpatch.allow.
@@ -65,7 +77,8 @@ style()
 		# It says 1 when it has found something, and perl more when it died.
 		[ $? -le 1 ]
 	}
-	exported | (
+	# shellcheck disable=SC2046 # names without spaces
+	exported $(series_names) | (
 		cd build/linux || exit
 		while read -r patch; do
 			checkpatch "$patch" || exit
@@ -81,11 +94,12 @@ check shellcheck shell
 check codespell words
 check SPDX licences
 check "patches/ agrees with build/linux" scripts/refresh.sh -n
+check "cover letters" letters
 check "git am" scripts/export.sh -c
 # What make test-hazards takes away is still there.
 check floors scripts/check-floors.sh
 check hazards.patch patch --dry-run -s -F3 -p1 -d build/linux -i "$top/scripts/hazards.patch"
-if compgen -G 'build/series/*.patch' >/dev/null; then
+if compgen -G 'build/series/*/*.patch' >/dev/null; then
 	check checkpatch style
 fi
 exit $failed

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# How much of perf's own files in the kernel the series changes, by commit: lines
-# added and removed.
+# How much of perf's own files in the kernel the series change: lines added and
+# removed, by commit and by series. New files are not in it.
 #
-# usage: diffstat.sh [-s]
+# usage: diffstat.sh [-s] [SERIES]...
 #
-#   -s  only what comes before the feature, the feature, and both
+#   -s      by series only
+#   SERIES  only these, as in "1-fixes"; else all, and the sums of the feature and of all
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
@@ -27,18 +28,36 @@ row()
 	printf '%-11s %-10s %-9s %-9s %-9s  %.80s\n' "${sizes[@]}" "$1"
 }
 
+short=0
+if [ "${1-}" = -s ]; then
+	short=1
+	shift
+fi
+wanted=" $* "
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+series_ranges >"$tmp/ranges"
+
 cat <<END
 core.c      ring_      internal  linux/    uapi/linux/
             buffer.c   .h        perf_event.h
 
 END
-feature=$(lgit log --format=%H --diff-filter=A base..HEAD -- kernel/events/persistent.c)
-if [ "${1-}" != -s ]; then
-	for commit in $(lgit rev-list --reverse base..HEAD -- "${files[@]}"); do
-		row "$(lgit log -1 --format=%s "$commit")" "$commit^" "$commit"
-	done
-	echo
-fi
-row 'fixes and preparation' base "$feature^"
-row "\"$(lgit log -1 --format=%s "$feature")\"" "$feature^" "$feature"
+feature_from='' feature_to=''
+while read -r name from to; do
+	# The feature's part of the kernel.
+	if [[ $name = [3-6]-* ]]; then
+		feature_from=${feature_from:-$from} feature_to=$to
+	fi
+	[ $# -eq 0 ] || [[ $wanted = *" $name "* ]] || continue
+	if [ $short = 0 ]; then
+		for commit in $(lgit rev-list --reverse "$from..$to" -- "${files[@]}"); do
+			row "  $(lgit log -1 --format=%s "$commit")" "$commit^" "$commit"
+		done
+	fi
+	row "$name" "$from" "$to"
+	[ $short = 1 ] || [ $# -gt 0 ] || echo
+done <"$tmp/ranges"
+[ $# -eq 0 ] || exit 0
+[ -z "$feature_from" ] || row 'the feature: 3 to 6' "$feature_from" "$feature_to"
 row 'all' base HEAD

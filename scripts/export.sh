@@ -1,23 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Export the series as complete patches for any git tree of this kernel, with a
-# cover letter, to build/series/.
+# Export each series as complete patches for any git tree of this kernel, with its
+# cover letter, to build/series/NAME/.
 #
 # usage: export.sh [-c]
 #
-#   -c  check that git am makes the tree of build/linux of them
+#   -c  check that git am makes the tree of build/linux of them, after each series
 #
-# The cover letter is patches/cover-letter. Its first lines are the subject and
-# the version of the series; @NAME@ stands for what a command or a file says.
+# The cover letter is patches/NAME/cover-letter. Its first line is the subject; a line
+# "Version: N" may follow. @NAME@ stands for what a command or a file says.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
 out=$top/build/series
-letter=$top/patches/cover-letter
 
-# letter_part NAME
+# letter_part WHAT SERIES
 letter_part()
 {
 	case $1 in
@@ -39,26 +38,27 @@ letter_part()
 				exit n < 3
 			}' "$top/bench/README.md" || die 'no table in bench/README.md'
 		;;
-	diffstat) "$top/scripts/diffstat.sh" -s ;;
+	diffstat) "$top/scripts/diffstat.sh" "$2" ;;
 	base)
 		# shellcheck source=BASE
 		. "$top/BASE"
 		echo "Debian's $PACKAGE $VERSION"
 		;;
-	*) die "${letter#"$top"/} has @$1@, which nobody knows" ;;
+	*) die "a cover letter has @$1@, which nobody knows" ;;
 	esac
 }
 
-# write_letter FILE: put what patches/cover-letter says into git's template
+# write_letter FILE SERIES: put what the letter of SERIES says into git's template
 write_letter()
 {
-	local file=$1 line subject=$2
+	local file=$1 letter=$top/patches/$2/cover-letter line subject
 
+	subject=$(sed -n 1p "$letter")
 	{
 		sed -e '/^\*\*\* BLURB HERE/,$d' -e "s|\*\*\* SUBJECT HERE \*\*\*|$subject|" "$file"
 		sed '1,/^$/d' "$letter" | while IFS= read -r line; do
 			if [[ $line =~ ^@([a-z]+)@(.*)$ ]]; then
-				letter_part "${BASH_REMATCH[1]}" >"$tmp/part"
+				letter_part "${BASH_REMATCH[1]}" "$2" >"$tmp/part"
 				# What follows goes behind its last line.
 				sed "\$s|\$|${BASH_REMATCH[2]}|" "$tmp/part"
 			else
@@ -73,20 +73,21 @@ write_letter()
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 rm -rf "$out"
-options=() prefix=
-if [ -e "$letter" ]; then
-	version=$(sed -n '1,/^$/s/^Version: //p' "$letter")
-	if [ "$version" != 1 ]; then
+series_ranges >"$tmp/ranges"
+while read -r name from to <&3; do
+	letter=$top/patches/$name/cover-letter
+	[ -e "$letter" ] || die "there is no ${letter#"$top"/}"
+	options=() prefix=
+	version=$(sed -n '2,/^$/s/^Version: //p' "$letter")
+	if [ -n "$version" ]; then
 		options=(-v "$version") prefix=v$version-
 	fi
-	options+=(--cover-letter)
-fi
-lgit format-patch -q --no-signature --zero-commit --base=base "${options[@]}" -o "$out" base..HEAD
-if [ -e "$letter" ]; then
-	write_letter "$out/${prefix}0000-cover-letter.patch" \
-		"$(sed -n '1,/^$/s/^Subject: //p' "$letter")"
-fi
-echo "series: $(lgit rev-list --count base..HEAD) patches for git am in ${out#"$top"/}"
+	lgit format-patch -q --no-signature --zero-commit --base=base --cover-letter \
+		"${options[@]}" -o "$out/$name" "$from..$to"
+	write_letter "$out/$name/${prefix}0000-cover-letter.patch" "$name"
+	echo "series: $(lgit rev-list --count "$from..$to") patches for git am in" \
+		"${out#"$top"/}/$name"
+done 3<"$tmp/ranges"
 [ "${1-}" = -c ] || exit 0
 
 # A worktree with only the directories that the series touches: checking out
@@ -101,11 +102,11 @@ tgit()
 lgit diff --name-only base HEAD | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
 tgit sparse-checkout set --cone --stdin <"$tmp/dirs"
 tgit checkout -q --detach base
-mapfile -t patches < <(exported)
-if [ ${#patches[@]} -gt 0 ]; then
+while read -r name from to <&3; do
+	mapfile -t patches < <(exported "$name")
 	tgit am -q --keep-non-patch --empty=keep "${patches[@]}"
-fi
-if ! lgit diff --exit-code --stat "$(tgit rev-parse HEAD)" HEAD; then
-	die "git am of build/series gives another tree than ${linux#"$top"/}"
-fi
-echo "series: git am on base gives the tree of ${linux#"$top"/}"
+	if ! lgit diff --exit-code --stat "$(tgit rev-parse HEAD)" "$to"; then
+		die "git am of ${out#"$top"/}/$name gives another tree than ${linux#"$top"/} has there"
+	fi
+done 3<"$tmp/ranges"
+echo "series: git am of each on those before it gives the trees of ${linux#"$top"/}"

@@ -96,12 +96,22 @@ fi
 
 out=$tmp/out
 mkdir -p "$out/patches"
-sed '/^[^#]/,$d' "$series" >"$out/patches/series"
+cp "$layout" "$out/patches/layout"
+commit_series "$base" "$head" >"$tmp/commit-series" || exit
 lgit ls-tree -r --name-only "$base" >"$tmp/base-files"
 : >"$tmp/new-files"
-n=0
-for commit in $(lgit rev-list --reverse "$base..$head"); do
-	n=$((n + 1))
+folder='' n=0 total=0
+while read -r commit in_folder <&3; do
+	if [ "$in_folder" != "$folder" ]; then
+		folder=$in_folder n=0
+		mkdir -p "$out/patches/$folder"
+		cat >"$out/patches/$folder/series" <<-END
+			# SPDX-License-Identifier: GPL-2.0
+			# One line for each commit: its patch, and the new files that it brings.
+			# Written by 'make refresh'.
+		END
+	fi
+	n=$((n + 1)) total=$((total + 1))
 	subject=$(lgit log -1 --format=%s "$commit")
 	name=$(lgit log -1 --format=%f "$commit" | cut -c1-52)
 	name=$(printf '%04d-%s.patch' $n "${name%%[-.]}")
@@ -140,15 +150,21 @@ for commit in $(lgit rev-list --reverse "$base..$head"); do
 				--diff-algorithm=myers --src-prefix=a/ --dst-prefix=b/ \
 				"$commit^" "$commit" -- | sed '/^index [0-9a-f]*\.\./d'
 		fi
-	} >"$out/patches/$name"
-	if grep -q '^Binary files' "$out/patches/$name"; then
+	} >"$out/patches/$folder/$name"
+	if grep -q '^Binary files' "$out/patches/$folder/$name"; then
 		die "\"$subject\" changes a binary file"
 	fi
-	echo "$name $(tr '\n' ' ' <"$tmp/new")" | sed 's/ *$//' >>"$out/patches/series"
-done
+	echo "$name $(tr '\n' ' ' <"$tmp/new")" | sed 's/ *$//' \
+		>>"$out/patches/$folder/series"
+done 3<"$tmp/commit-series"
 
 # A new file must not land on a file that is this repository's own.
-series_lines "$series" | tr -s ' ' '\n' | sort -u >"$tmp/old-names"
+for file in "$top"/patches/*/series; do
+	[ -e "$file" ] || continue
+	file=${file#"$top"/}
+	echo "$file"
+	series_lines "$top/$file" | sed "s|^|${file%/*}/|"
+done | tr -s ' ' '\n' | sort -u >"$tmp/old-names"
 while read -r file; do
 	if [ -e "$top/$file" ] && ! grep -qxF "$file" "$tmp/old-names" &&
 	   ! cmp -s "$top/$file" "$out/$file"; then
@@ -195,13 +211,18 @@ put()
 while read -r file; do
 	put "$out/$file" "$top/$file"
 done <"$tmp/new-files"
-for file in "$out"/patches/*; do
-	put "$file" "$top/patches/${file##*/}"
+for file in "$out"/patches/*/*; do
+	put "$file" "$top/${file#"$out"/}"
 done
-# What the old series names and the new one does not.
+# What the old series name and the new ones do not.
 while read -r file; do
 	case $file in
-	*.patch) [ -e "$out/patches/$file" ] || rm -f "$top/patches/$file" ;;
+	patches/*)
+		if [ ! -e "$out/$file" ]; then
+			rm -f "$top/$file"
+			rmdir --ignore-fail-on-non-empty "$top/$(dirname "$file")"
+		fi
+		;;
 	*)
 		if ! grep -qxF "$file" "$tmp/new-files"; then
 			rm -f "$top/$file"
@@ -216,4 +237,4 @@ lgit update-ref -m refresh HEAD "$new"
 lgit reset -q
 lgit update-index --skip-worktree .gitignore
 save_state
-echo "refresh: $n commits, $(wc -l <"$tmp/new-files") new files"
+echo "refresh: $total commits, $(wc -l <"$tmp/new-files") new files"

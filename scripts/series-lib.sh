@@ -2,17 +2,20 @@
 # shellcheck shell=bash
 # Sourced by the scripts that turn the series into commits and back.
 #
-# The series is patches/series: a line for each commit, with its patch in
-# patches/ and the new files it brings, which stand whole in this repository
-# at their kernel path. They stand there as they are in the end: a later commit
-# that changes one has the change in its patch, and what the file was before is
-# found by taking that back.
+# Each folder of patches/ is a series. Its file "series" has a line for each commit,
+# with its patch in that folder and the new files it brings, which stand whole in
+# this repository at their kernel path. They stand there as they are in the end: a
+# later commit that changes one has the change in its patch, and what the file was
+# before is found by taking that back.
+#
+# build/linux has the commits of all series in one line. patches/layout says in which
+# order, and the subject of the commit that each series begins with.
 #
 # LINUX: the git tree to work on (build/linux).
 
 top=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 linux=$(realpath -m "${LINUX:-$top/build/linux}")
-series=$top/patches/series
+layout=$top/patches/layout
 
 die()
 {
@@ -31,12 +34,96 @@ series_lines()
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$1"
 }
 
-# Names what the series consists of right now.
+# The names of the series, in their order. They are the folders of patches/.
+series_names()
+{
+	series_lines "$layout" | awk '{ print $1 }'
+}
+
+# all_lines ROOT: the lines of all series in ROOT, with the folder before the patch
+all_lines()
+{
+	local name
+
+	for name in $(series_names); do
+		[ ! -e "$1/patches/$name/series" ] ||
+			series_lines "$1/patches/$name/series" | sed "s|^|$name/|"
+	done
+}
+
+# commit_series FROM TO: a line for each of these commits with its id and its series.
+# A series ends where the next one of patches/layout begins.
+commit_series()
+{
+	lgit log --reverse --format='%H %s' "$1..$2" | awk -v layout=patches/layout '
+		NR == FNR {
+			if (!NF || /^#/)
+				next
+			name = $1
+			sub(/^[[:space:]]*[^[:space:]]+[[:space:]]*/, "")
+			sub(/[[:space:]]+$/, "")
+			names[++n] = name
+			first[n] = $0
+			next
+		}
+		FNR == 1 {
+			now = 1
+			if (first[1] != "")
+				fail(names[1] " begins with the first commit, so it has no subject")
+		}
+		{
+			commit = $1
+			sub(/^[^ ]+ /, "")
+			for (i = 2; i <= n; i++) {
+				if ($0 != first[i])
+					continue
+				if (i <= now)
+					fail("\"" $0 "\" is there twice, or too late: " names[i] " begins with it")
+				if (i > now + 1)
+					missing(" before \"" first[i] "\"")
+				now = i
+			}
+			print commit, names[now]
+		}
+		function fail(text) {
+			print layout ": " text >"/dev/stderr"
+			failed = 1
+			exit 1
+		}
+		END {
+			if (!failed && FNR && now < n)
+				missing("")
+		}
+		function missing(where) {
+			fail("there is no commit \"" first[now + 1] "\"" where ", but " \
+				names[now + 1] " begins with it")
+		}' "$layout" -
+}
+
+# series_ranges: a line for each series with its name, what it is on top of, and its end
+series_ranges()
+{
+	local from commit name end last=
+
+	from=$(lgit rev-parse --verify 'base^{commit}')
+	commit_series "$from" HEAD >"$tmp/commit-series" || return
+	while read -r commit name; do
+		if [ "$name" != "$last" ]; then
+			[ -z "$last" ] || echo "$last $from $end"
+			[ -z "$last" ] || from=$end
+			last=$name
+		fi
+		end=$commit
+	done <"$tmp/commit-series"
+	[ -z "$last" ] || echo "$last $from $end"
+}
+
+# Names what all series consist of right now.
 series_hash()
 {
 	local patch files file
 
-	series_lines "$series" | while read -r patch files; do
+	all_lines "$top" | while read -r patch files; do
 		echo "$patch $files"
 		sha256sum <"$top/patches/$patch"
 		for file in $files; do
@@ -74,7 +161,7 @@ load_state()
 }
 
 # first_versions ROOT TMP: in TMP/first, what new files that later patches change
-# were when they came. TMP/lines are the lines of the series.
+# were when they came. TMP/lines are the lines of all series.
 first_versions()
 {
 	local root=$1 tmp=$2 patch files file
@@ -96,9 +183,9 @@ first_versions()
 	done
 }
 
-# replay ROOT TMP: the commit id of the series in ROOT on top of base. Works in an index of its own:
+# replay ROOT TMP: the commit id of all series in ROOT on top of base. Works in an index of its own:
 # the files in build/linux, and the times that make looks at, stay as they are.
-# The committer is the author, so that the same series gives the same id.
+# The committer is the author, so that the same series give the same id.
 replay()
 {
 	local root=$1 tmp=$2 commit patch files file mode version
@@ -106,7 +193,7 @@ replay()
 	export GIT_INDEX_FILE=$tmp/index
 	commit=$(lgit rev-parse --verify 'base^{commit}')
 	lgit read-tree "$commit"
-	series_lines "$root/patches/series" >"$tmp/lines"
+	all_lines "$root" >"$tmp/lines"
 	first_versions "$root" "$tmp" || exit
 	while read -r patch files <&3; do
 		git mailinfo -b --no-scissors "$tmp/body" "$tmp/diff" \
@@ -149,8 +236,13 @@ replay()
 	echo "$commit"
 }
 
-# The patches that export.sh has made, without the cover letter.
+# exported NAME...: the patches that export.sh has made of these series, without the
+# cover letters
 exported()
 {
-	find "$top/build/series" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort
+	local name
+
+	for name; do
+		find "$top/build/series/$name" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort
+	done
 }

@@ -146,50 +146,43 @@ void perf_persist_enabled(struct perf_persist_ns *ns)
 
 /**
  * perf_persist_leaving - members are about to leave a namespace
+ * @leaving:	filled in; for perf_persist_left()
  * @ns:		the namespace, with the lock held
- * @all:	all of them
- *
- * The caller goes on with perf_persist_left() when it has dropped the lock.
+ * @member:	the one that leaves, or NULL for all
  */
-void perf_persist_leaving(struct perf_persist_ns *ns, bool all)
+void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
+			  struct perf_member *member)
 {
 	assert_registry();
-	tell(leaving, ns, all);
+	leaving->ns = get_persist_ns(ns);
+	leaving->member = member;
+	INIT_LIST_HEAD(&leaving->spares);
+	INIT_LIST_HEAD(&leaving->triggers);
+	INIT_LIST_HEAD(&leaving->actions);
+	tell(leaving, leaving);
 }
 
 /**
  * perf_persist_left - free what perf_persist_leaving() took from a namespace
- * @ns:		the namespace, with a reference of the caller's
+ * @leaving:	the same
  *
- * Called without a lock.
+ * Called without a lock, with an opener of each member that leaves.
  */
-void perf_persist_left(struct perf_persist_ns *ns)
+void perf_persist_left(struct perf_leaving *leaving)
 {
-	tell(left, ns);
+	tell(left, leaving);
+	perf_persist_put(leaving->ns);
 }
 
 /**
- * perf_persist_cpu_online - a CPU is back
- * @ns:		the namespace
- * @cpu:	the CPU
- *
- * Called without the lock, inside cpu_hotplug_lock.
+ * perf_persist_covered - a CPU that came online was given a member
+ * @model:	its like on another CPU
+ * @member:	the new one, with the lock held
  */
-void perf_persist_cpu_online(struct perf_persist_ns *ns, int cpu)
+void perf_persist_covered(struct perf_member *model, struct perf_member *member)
 {
-	tell(cpu_online, ns, cpu);
-}
-
-/**
- * perf_persist_cover - a CPU came online: what there is on others may be needed there
- * @ns:		the namespace, whose creds the caller has
- * @cpu:	the CPU
- *
- * Called without a lock.
- */
-void perf_persist_cover(struct perf_persist_ns *ns, int cpu)
-{
-	tell(cover, ns, cpu);
+	assert_registry();
+	tell(covered, model, member);
 }
 
 /*
@@ -483,7 +476,7 @@ struct perf_member *perf_persist_find_member(struct perf_persist_ns *ns, u64 eve
 }
 
 /**
- * perf_persist_member_on - find a member by its CPU
+ * perf_persist_member_on - find a member by its CPU, but for those of triggers
  * @ns:		the namespace, with the lock held
  * @cpu:	the CPU
  *
@@ -495,7 +488,7 @@ struct perf_member *perf_persist_member_on(struct perf_persist_ns *ns, int cpu)
 
 	assert_registry();
 	for_each_ns_member(member, ns) {
-		if (member->event->cpu == cpu)
+		if (member->event->cpu == cpu && !member->for_trigger)
 			return member;
 	}
 	return NULL;
@@ -564,6 +557,8 @@ static char ns_enabled_char(struct perf_persist_ns *ns)
 
 	guard(mutex)(&perf_persist_lock);
 	for_each_ns_member(member, ns) {
+		if (member->for_trigger)
+			continue;
 		if (perf_member_is_enabled(member))
 			nr_on++;
 		else

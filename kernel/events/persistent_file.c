@@ -89,6 +89,9 @@ static void fill_live_info(struct perf_event_persist *info, struct perf_member *
 		info->flags |= PERF_PERSIST_DISABLED;
 	if (ns->all_cpus)
 		info->flags |= PERF_PERSIST_ALL_CPUS;
+	if (member->for_trigger)
+		info->flags |= PERF_PERSIST_FOR_TRIGGER;
+	info->trigger = perf_trigger_number(member);
 	info->missed = perf_member_missed(member);
 	info->lost = perf_member_lost(member, info->missed);
 	info->number = ns->number;
@@ -403,7 +406,7 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 	if (cmd == PERF_EVENT_IOC_SET_PERSIST)
 		return argp ? -EINVAL : delete_ns(ns);
 	if (cmd == PERF_EVENT_IOC_JOIN)
-		return perf_persist_join(ns, argp);
+		return perf_persist_join_fd(ns, argp);
 	if (perf_is_snapshot_ioctl(cmd))
 		return perf_snapshot_ioctl(ns, cmd, arg);
 	if (perf_is_trigger_ioctl(cmd))

@@ -70,7 +70,6 @@ static int ns_cpu_online(unsigned int cpu)
 			perf_persist_reinstall(member->event);
 			perf_member_put_deferred(member);
 		}
-		perf_persist_cpu_online(ns, cpu);
 	}
 	cpu_changed(cpu);
 
@@ -90,37 +89,22 @@ static int ns_cpu_dead(unsigned int cpu)
  * Cover a CPU that came online with the same events as another, its model
  */
 
-/**
- * perf_persist_is_per_cpu - would its like on another CPU count something else
- * @event:	the event
- *
- * That of a PMU outside of the CPUs, or of one that several share, would count
- * the same once more.
- *
- * Return: true if so.
+/*
+ * Would its like on another CPU count something else? That of a PMU outside of the
+ * CPUs, or of one that several share, would count the same once more.
  */
-bool perf_persist_is_per_cpu(struct perf_event *event)
+static bool is_per_cpu(struct perf_event *event)
 {
 	return event->pmu->task_ctx_nr != perf_invalid_context &&
 	       event->pmu->scope == PERF_PMU_SCOPE_NONE;
 }
 
-/**
- * perf_persist_clone - make the same event on another CPU
- * @model:	the event there is, with an opener of the caller's
- * @cpu:	the other CPU
- * @enable:	out: whether @model is enabled, or wants to be; the new one is not;
- *		NULL: does not matter
- *
- * Called without a lock, with the creds of the namespace. The caller is the
- * opener of the new event, see perf_persist_put_opener().
- *
- * Return: the event, which has the filter of @model and no buffer, or
- *  -EOPNOTSUPP	what @model is about cannot be had without its creator
- *  -ENODEV	the CPU is offline
- *  -ENOMEM, and what the PMU, lockdown or an LSM says.
+/*
+ * Make the event of @model on @cpu, which is another: with its filter and without a
+ * buffer. Called without a lock, with an opener of @model and the creds of the
+ * namespace. The caller is the opener of the new event, which is not enabled.
  */
-struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable)
+static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *enable)
 {
 	struct perf_event_context *ctx;
 	struct perf_event_attr attr;
@@ -140,8 +124,7 @@ struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *
 
 	ctx = perf_event_ctx_lock(model->event);
 	attr = model->attr;
-	if (enable)
-		*enable = perf_member_is_enabled(model);
+	*enable = perf_member_is_enabled(model);
 	if (model->filter) {
 		filter = kstrdup(model->filter, GFP_KERNEL);
 		if (!filter) {
@@ -242,7 +225,7 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 			return -EOPNOTSUPP;
 	}
 
-	event = perf_persist_clone(cover->model, cpu, &cover->enable);
+	event = clone_event(cover->model, cpu, &cover->enable);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 
@@ -288,6 +271,8 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 		if (model_rb)
 			rb_toggle_paused(member->rb, READ_ONCE(model_rb->paused));
 	}
+	member->for_trigger = cover->model->for_trigger;
+	perf_persist_covered(cover->model, member);
 	perf_member_set_state(member, PERF_MEMBER_PUBLISHED);
 }
 
@@ -339,7 +324,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 {
 	struct perf_cover *cover = NULL;
 	struct perf_member *member;
-	int model_cpu, max = 0, nr = 0;
+	int model_cpu = -1, max = 0, nr = 0;
 
 	*covers = NULL;
 	mutex_lock(&perf_persist_lock);
@@ -347,8 +332,11 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	if (ns->unlinked || !ns->all_cpus || perf_persist_member_on(ns, cpu))
 		goto unlock;
 
-	for_each_ns_member(member, ns)
+	for_each_ns_member(member, ns) {
 		max++;
+		if (model_cpu < 0 && !member->for_trigger)
+			model_cpu = READ_ONCE(member->event->cpu);
+	}
 
 	cover = kcalloc(max, sizeof(*cover), GFP_KERNEL);
 	if (!cover) {
@@ -356,10 +344,9 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 		goto unlock;
 	}
 
-	model_cpu = READ_ONCE(first_member(ns)->event->cpu);
 	for_each_ns_member(member, ns) {
 		if (READ_ONCE(member->event->cpu) != model_cpu ||
-		    !perf_persist_is_per_cpu(member->event))
+		    !is_per_cpu(member->event))
 			continue;
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
@@ -435,8 +422,10 @@ static bool has_all_cpus(struct perf_persist_ns *ns)
 
 	assert_registry();
 	cpumask_clear(&cpus);
-	for_each_ns_member(member, ns)
-		cpumask_set_cpu(READ_ONCE(member->event->cpu), &cpus);
+	for_each_ns_member(member, ns) {
+		if (!member->for_trigger)
+			cpumask_set_cpu(READ_ONCE(member->event->cpu), &cpus);
+	}
 	return cpumask_subset(cpu_online_mask, &cpus);
 }
 
@@ -465,7 +454,6 @@ static void new_cpus_worker(struct work_struct *work)
 			const struct cred *old = override_creds(ns->cred);
 
 			cover_cpu(ns, cpu);
-			perf_persist_cover(ns, cpu);
 			revert_creds(old);
 		}
 	}

@@ -28,6 +28,7 @@
 
 struct cred;
 struct file;
+struct perf_action;
 struct perf_buffer;
 struct perf_buffer_set;
 struct perf_stop_list;
@@ -75,13 +76,11 @@ struct ucounts;
  * @number:	of a snapshot: its own; else that of the last one that was taken
  * @trigger:	of a snapshot: number of the trigger that took it, or 0
  * @spares:	snapshots to be, with buffers that are empty
- * @old_spares:	that are to be freed
- * @nr_spares:	how many @spares there are
+ * @nr_spares:	how many these are
  * @want_spares: how many there should be
  * @spare_work:	makes them
  * @triggers:	that are armed on it, in the order of their numbers
- * @old_triggers: that are to be freed
- * @nr_triggers: how many @triggers there are
+ * @nr_triggers: how many these are
  * @last_trigger: number of the last one that was made
  * @stopped:	a trigger stopped its buffers; written in any context
  * @stop_list:	what a trigger would stop; under RCU, NULL if there is none
@@ -124,17 +123,31 @@ struct perf_persist_ns {
 	unsigned int		number;
 	unsigned int		trigger;
 	struct list_head	spares;
-	struct list_head	old_spares;
 	unsigned int		nr_spares;
 	unsigned int		want_spares;
 	struct work_struct	spare_work;
 
 	struct list_head	triggers;
-	struct list_head	old_triggers;
 	unsigned int		nr_triggers;
 	unsigned int		last_trigger;
 	bool			stopped;
 	struct perf_stop_list __rcu *stop_list;
+};
+
+/**
+ * struct perf_leaving - members that leave a namespace
+ * @ns:		the namespace, with a reference of the caller's
+ * @member:	the one that leaves, or NULL for all
+ * @spares:	spares, which keep members alive
+ * @triggers:	triggers that nothing fires any more
+ * @actions:	what members do no more when they overflow
+ */
+struct perf_leaving {
+	struct perf_persist_ns	*ns;
+	struct perf_member	*member;
+	struct list_head	spares;
+	struct list_head	triggers;
+	struct list_head	actions;
 };
 
 /**
@@ -145,11 +158,10 @@ struct perf_persist_ns {
  * @members_changed: members came or left, or have buffers of another size; with the lock
  * @buffers_changed: members have other buffers; with the lock
  * @enabled:	all members were enabled; with the lock
- * @leaving:	members are about to leave it, @all or some of them; with the lock
- * @left:	after @leaving, without the lock: what keeps members alive is to be freed
- * @cpu_online:	a CPU is back; inside cpu_hotplug_lock
- * @cover:	a CPU came online, and events may be needed there; by a worker with the
- *		creds of the namespace
+ * @leaving:	members are about to leave it; with the lock. Takes what has to go with
+ *		them off its lists
+ * @left:	after @leaving, without the lock and before the members are gone: frees that
+ * @covered:	a CPU came online, and got a member like its @model; with the lock
  * @free:	nobody has a reference on it; with or without the lock if it is no snapshot
  *
  * Callbacks that are NULL are left out.
@@ -161,10 +173,9 @@ struct perf_persist_listener {
 	void			(*members_changed)(struct perf_persist_ns *ns);
 	void			(*buffers_changed)(struct perf_persist_ns *ns);
 	void			(*enabled)(struct perf_persist_ns *ns);
-	void			(*leaving)(struct perf_persist_ns *ns, bool all);
-	void			(*left)(struct perf_persist_ns *ns);
-	void			(*cpu_online)(struct perf_persist_ns *ns, int cpu);
-	void			(*cover)(struct perf_persist_ns *ns, int cpu);
+	void			(*leaving)(struct perf_leaving *leaving);
+	void			(*left)(struct perf_leaving *leaving);
+	void			(*covered)(struct perf_member *model, struct perf_member *member);
 	void			(*free)(struct perf_persist_ns *ns);
 };
 
@@ -174,7 +185,6 @@ enum perf_member_state {
 	PERF_MEMBER_JOINED,	/* in one that has no name yet */
 	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
 	PERF_MEMBER_DELETED,	/* its namespace was deleted */
-	PERF_MEMBER_TRIGGER,	/* no member at all: it fires a trigger */
 };
 
 /**
@@ -190,12 +200,14 @@ enum perf_member_state {
  * @node:	in perf_persist_ns::members
  * @held:	the namespace is one of @openers
  * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
+ * @for_trigger: it came for a trigger, and leaves with it
  * @wanted:	while the CPU is offline: to be enabled when it is back;
  *		protected by event->ctx->mutex
  * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
  * @deferred:	in perf_persist_deferred
  * @name:	name of the namespace that it is going to make, or NULL
  * @label:	what people call this event, or NULL
+ * @action:	what happens when it overflows, after its record was written, or NULL
  * @missed:	what perf_event::lost_samples counted while the buffer was stopped
  * @lost_at_stop: perf_event::lost_samples when it was stopped the last time; written
  *		in any context
@@ -213,11 +225,13 @@ struct perf_member {
 	struct rb_node		node;
 	bool			held;
 	bool			all_cpus;
+	bool			for_trigger;
 	bool			wanted;
 	char			*filter;
 	struct llist_node	deferred;
 	char			*name;
 	char			*label;
+	struct perf_action	*action;
 	u64			missed;
 	atomic64_t		lost_at_stop;
 };
@@ -279,10 +293,10 @@ void perf_persist_published(struct perf_persist_ns *ns);
 void perf_persist_members_changed(struct perf_persist_ns *ns);
 void perf_persist_buffers_changed(struct perf_persist_ns *ns);
 void perf_persist_enabled(struct perf_persist_ns *ns);
-void perf_persist_leaving(struct perf_persist_ns *ns, bool all);
-void perf_persist_left(struct perf_persist_ns *ns);
-void perf_persist_cpu_online(struct perf_persist_ns *ns, int cpu);
-void perf_persist_cover(struct perf_persist_ns *ns, int cpu);
+void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
+			  struct perf_member *member);
+void perf_persist_left(struct perf_leaving *leaving);
+void perf_persist_covered(struct perf_member *model, struct perf_member *member);
 
 struct perf_persist_ns *perf_persist_alloc(void);
 struct perf_persist_ns *perf_persist_new(void);
@@ -310,9 +324,9 @@ int perf_persist_put_struct(void __user *uarg, void *src, size_t known);
 
 /* persistent_publish.c */
 long perf_persist_event(struct perf_event *event, u64 __user *uid);
-long perf_persist_join(struct perf_persist_ns *ns, const s32 __user *ufd);
-struct perf_event *perf_persist_take_event(int fd);
-void perf_persist_free_event(struct perf_event *event);
+int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool for_trigger);
+long perf_persist_join_fd(struct perf_persist_ns *ns, const s32 __user *ufd);
+void perf_persist_drop(struct perf_member *member);
 long perf_persist_claim(struct perf_event *event);
 long perf_persist_name_event(struct perf_event *event, const char *new_name,
 			     const char *new_label);
@@ -408,11 +422,8 @@ bool perf_is_tasks_ioctl(unsigned int cmd);
 long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 		      struct perf_event_tasks __user *arg);
 
-/* persistent_hotplug.c */
-bool perf_persist_is_per_cpu(struct perf_event *event);
-struct perf_event *perf_persist_clone(struct perf_member *model, int cpu, bool *enable);
-
 /* persistent_trigger.c */
+unsigned int perf_trigger_number(struct perf_member *member);
 bool perf_is_trigger_ioctl(unsigned int cmd);
 long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
 

@@ -607,7 +607,6 @@ bool perf_persistent_is_detached(struct perf_event *event)
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_PUBLISHED:
 	case PERF_MEMBER_DELETED:
-	case PERF_MEMBER_TRIGGER:
 		return true;
 	default:
 		return false;

@@ -223,7 +223,7 @@ static int join_unnamed(struct perf_member *member, u64 id)
 	return 0;
 }
 
-/* The caller has the right to change @ns, and has it settled. */
+/* The caller has @ns settled. */
 static int join_published(struct perf_member *member, struct perf_persist_ns *ns)
 {
 	int ret;
@@ -318,7 +318,35 @@ long perf_persist_event(struct perf_event *event, u64 __user *uid)
 }
 
 /**
- * perf_persist_join - PERF_EVENT_IOC_JOIN on a namespace
+ * perf_persist_join - make an event a member of a published namespace
+ * @ns:		the namespace, which may be changed by the caller
+ * @event:	the event, with an opener of the caller's, who may change it
+ * @for_trigger: it leaves with the trigger that it comes for
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_persist_file_ioctl().
+ */
+int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool for_trigger)
+{
+	int ret;
+
+	ret = event->member ? start_joining(event->member) : -EOPNOTSUPP;
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	perf_persist_settle(ns);
+	event->member->for_trigger = for_trigger;
+	ret = join_published(event->member, ns);
+	if (ret)
+		event->member->for_trigger = false;
+	end_joining(event->member, ret);
+	return ret;
+}
+
+/**
+ * perf_persist_join_fd - PERF_EVENT_IOC_JOIN on a namespace
  * @ns:		the namespace, which may be changed by the caller
  * @ufd:	descriptor of an event
  *
@@ -327,7 +355,7 @@ long perf_persist_event(struct perf_event *event, u64 __user *uid)
  *
  * Return: 0, or see perf_persist_file_ioctl().
  */
-long perf_persist_join(struct perf_persist_ns *ns, const s32 __user *ufd)
+long perf_persist_join_fd(struct perf_persist_ns *ns, const s32 __user *ufd)
 {
 	struct perf_event *event;
 	struct file *file;
@@ -351,98 +379,31 @@ long perf_persist_join(struct perf_persist_ns *ns, const s32 __user *ufd)
 	event = file->private_data;
 	ret = security_perf_event_write(event);
 	if (!ret)
-		ret = event->member ? start_joining(event->member) : -EOPNOTSUPP;
-	if (!ret) {
-		mutex_lock(&perf_persist_lock);
-		perf_persist_settle(ns);
-		ret = join_published(event->member, ns);
-		end_joining(event->member, ret);
-	}
+		ret = perf_persist_join(ns, event, false);
 	fput(file);
 	return ret;
 }
 
-/**
- * perf_persist_take_event - take an event from user space, for a trigger
- * @fd:		descriptor of the event
- *
- * The caller becomes one of its openers, and it is nothing else, until
- * perf_persist_free_event(). Called without a lock.
- *
- * Return: the event, or -EBADF, -EACCES, -EOPNOTSUPP, -EBUSY, -EINVAL; see
- * perf_trigger_ioctl().
- */
-struct perf_event *perf_persist_take_event(int fd)
+/* The last part of leaving, with an opener of the caller's, without the lock */
+static void finish_leaving(struct perf_leaving *leaving, struct perf_held hold,
+			   struct perf_persist_ns *gone)
 {
-	struct perf_member *member;
-	struct perf_event *event;
-	struct file *file;
-	int ret;
-
-	/* Not one that is for reading only */
-	file = perf_event_get(fd);
-	if (IS_ERR(file))
-		return ERR_CAST(file);
-
-	event = file->private_data;
-	member = event->member;
-	ret = security_perf_event_write(event);
-	if (ret)
-		goto out;
-	/*
-	 * Elsewhere a breakpoint is stepped over only with the overflow handlers
-	 * that is_default_overflow_handler() knows.
-	 */
-	ret = -EOPNOTSUPP;
-	if (!member || (event->attr.type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
-		goto out;
-	/*
-	 * What a PMU writes by itself and hands over in batches gets to no overflow
-	 * handler but for the last; not if each is to wake somebody.
-	 */
-	if (event->attr.precise_ip && !event->attr.freq &&
-	    (!event->attr.wakeup_events || event->attr.watermark))
-		goto out;
-	ret = -EINVAL;
-	if (!is_sampling_event(event))
-		goto out;
-	ret = start_joining(member);
-	if (ret)
-		goto out;
-
-	mutex_lock(&perf_persist_lock);
-	mutex_lock(&event->mmap_mutex);
-	if (event->rb) {
-		ret = -EINVAL;
-		WRITE_ONCE(member->state, PERF_MEMBER_NONE);
-	} else {
-		refcount_inc(&member->openers);
-		WRITE_ONCE(member->state, PERF_MEMBER_TRIGGER);
-	}
-	mutex_unlock(&event->mmap_mutex);
-	mutex_unlock(&perf_persist_lock);
-out:
-	fput(file);
-	return ret ? ERR_PTR(ret) : event;
+	perf_persist_left(leaving);
+	perf_member_release(hold);
+	if (gone)
+		perf_persist_remove(gone);
 }
 
-/**
- * perf_persist_free_event - undo perf_persist_take_event()
- * @event:	the event
- *
- * Called without a lock.
- */
-void perf_persist_free_event(struct perf_event *event)
+/* What @hold and the namespace returned are for, see finish_leaving(). */
+static struct perf_persist_ns *start_leaving(struct perf_leaving *leaving,
+					     struct perf_member *member, struct perf_held *hold)
 {
-	mutex_lock(&perf_persist_lock);
-	perf_member_set_state(event->member, PERF_MEMBER_NONE);
-	mutex_unlock(&perf_persist_lock);
-	perf_persist_put_opener(event);
-}
-
-static bool is_last_member(struct perf_member *member)
-{
-	return first_member(member->ns) == member && !following_member(member);
+	assert_registry();
+	perf_member_set_state(member, PERF_MEMBER_JOINING);
+	*hold = perf_member_unhold(member);
+	perf_persist_leaving(leaving, member->ns, member);
+	member->for_trigger = false;
+	return perf_member_remove(member);
 }
 
 /**
@@ -456,8 +417,9 @@ static bool is_last_member(struct perf_member *member)
 long perf_persist_claim(struct perf_event *event)
 {
 	struct perf_member *member = event->member;
-	struct perf_persist_ns *ns = NULL, *gone = NULL;
-	struct perf_held hold = { };
+	struct perf_persist_ns *gone = NULL;
+	struct perf_leaving leaving;
+	struct perf_held hold;
 	long ret = 0;
 
 	mutex_lock(&perf_persist_lock);
@@ -471,33 +433,44 @@ long perf_persist_claim(struct perf_event *event)
 		break;
 	case PERF_MEMBER_JOINED:
 	case PERF_MEMBER_PUBLISHED:
-		if (perf_member_buffer_needed(member)) {
+		if (perf_member_buffer_needed(member))
 			ret = -EBUSY;
-			break;
-		}
-		perf_member_set_state(member, PERF_MEMBER_JOINING);
-		hold = perf_member_unhold(member);
-		ns = get_persist_ns(member->ns);
-		perf_persist_leaving(ns, is_last_member(member));
-		gone = perf_member_remove(member);
+		else
+			gone = start_leaving(&leaving, member, &hold);
 		break;
 	case PERF_MEMBER_DELETED:
 		ret = -ENODEV;
 		break;
-	case PERF_MEMBER_TRIGGER:
-		ret = -EBUSY;
-		break;
 	}
 	mutex_unlock(&perf_persist_lock);
 
-	if (ns)
-		perf_persist_left(ns);
-	perf_member_release(hold);
-	if (gone)
-		perf_persist_remove(gone);
-	if (ns)
-		perf_persist_put(ns);
+	if (!ret)
+		finish_leaving(&leaving, hold, gone);
 	return ret;
+}
+
+/**
+ * perf_persist_drop - have a member that came for a trigger leave its namespace
+ * @member:	the member, with an opener of the caller's
+ *
+ * Called without a lock. Does nothing when it has left, or was deleted.
+ */
+void perf_persist_drop(struct perf_member *member)
+{
+	struct perf_persist_ns *gone = NULL;
+	struct perf_leaving leaving;
+	struct perf_held hold;
+	bool drop;
+
+	mutex_lock(&perf_persist_lock);
+	perf_member_settle(member);
+	drop = member->for_trigger && READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED;
+	if (drop)
+		gone = start_leaving(&leaving, member, &hold);
+	mutex_unlock(&perf_persist_lock);
+
+	if (drop)
+		finish_leaving(&leaving, hold, gone);
 }
 
 /*
@@ -552,9 +525,6 @@ long perf_persist_name_event(struct perf_event *event, const char *new_name,
 	case PERF_MEMBER_DELETED:
 		ret = -ENODEV;
 		break;
-	case PERF_MEMBER_TRIGGER:
-		ret = -EBUSY;
-		break;
 	}
 	if (!ret && label) {
 		swap(member->label, label);
@@ -608,7 +578,6 @@ long perf_persist_set_flags(struct perf_event *event, const u64 __user *uflags)
 		break;
 	case PERF_MEMBER_JOINING:
 	case PERF_MEMBER_PUBLISHED:
-	case PERF_MEMBER_TRIGGER:
 		ret = -EBUSY;
 		break;
 	case PERF_MEMBER_DELETED:
@@ -636,6 +605,7 @@ long perf_persist_set_flags(struct perf_event *event, const u64 __user *uflags)
 long perf_persist_delete(struct perf_persist_ns *ns)
 {
 	struct perf_member *member, *next;
+	struct perf_leaving leaving;
 	struct perf_held hold;
 	long ret = -ENODEV;
 
@@ -646,7 +616,7 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 	if (!ret) {
 		for_each_ns_member(member, ns)
 			perf_member_set_state(member, PERF_MEMBER_DELETED);
-		perf_persist_leaving(ns, true);
+		perf_persist_leaving(&leaving, ns, NULL);
 		perf_persist_unlink(ns);
 	}
 	mutex_unlock(&perf_persist_lock);
@@ -662,7 +632,7 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 	 */
 	for_each_ns_member(member, ns)
 		perf_event_retire(member->event);
-	perf_persist_left(ns);
+	perf_persist_left(&leaving);
 
 	for (member = first_member(ns); member; member = next) {
 		next = following_member(member);

@@ -272,7 +272,6 @@ int perf_persistent_may_redirect(struct perf_event *event)
 
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_PUBLISHED:
-	case PERF_MEMBER_TRIGGER:
 		return -EBUSY;
 	case PERF_MEMBER_DELETED:
 		return -ENODEV;
@@ -307,8 +306,6 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 			if (!member->rb)
 				return -EBUSY;
 			break;
-		case PERF_MEMBER_TRIGGER:
-			return -EBUSY;
 		default:
 			/* A reader's right was to the namespace that it has left. */
 			if (!(vma->vm_file->f_mode & FMODE_WRITE))

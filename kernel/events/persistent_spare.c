@@ -115,7 +115,24 @@ static struct perf_snapshot_member *find_snapshot_member(struct perf_persist_ns 
 	return to_snapshot_member(perf_persist_find_member(snap, member->event->id));
 }
 
-/* @free is a list of as many as @ns has members. */
+/* What came for a trigger and writes nothing leaves nothing to look at. */
+static bool is_kept(struct perf_member *member)
+{
+	return !member->for_trigger || READ_ONCE(member->event->rb);
+}
+
+static unsigned int count_kept(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	unsigned int nr = 0;
+
+	assert_registry();
+	for_each_ns_member(member, ns)
+		nr += is_kept(member);
+	return nr;
+}
+
+/* @free is a list of count_kept(). */
 static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
 			  struct perf_snapshot_member **free)
 {
@@ -124,6 +141,8 @@ static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 
 	assert_registry();
 	for_each_ns_member(member, ns) {
+		if (!is_kept(member))
+			continue;
 		sm = *free;
 		*free = sm->next_writer;
 		sm->next_writer = NULL;
@@ -210,7 +229,7 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 	seq = ns->members_seq;
 	ret = -ENODEV;
 	if (!ns->unlinked) {
-		nr = perf_persist_count_members(ns);
+		nr = count_kept(ns);
 		ret = sizes->nr > nr ? -EINVAL : perf_persist_reserve_members(nr);
 	}
 	mutex_unlock(&perf_persist_lock);
@@ -466,25 +485,20 @@ static void init_ns(struct perf_persist_ns *ns)
 	INIT_LIST_HEAD(&ns->entry);
 	INIT_LIST_HEAD(&ns->snapshots);
 	INIT_LIST_HEAD(&ns->spares);
-	INIT_LIST_HEAD(&ns->old_spares);
 	INIT_WORK(&ns->spare_work, spare_worker);
 	ns->keep = PERF_PERSIST_KEEP_DEFAULT;
 }
 
-static void ns_leaving(struct perf_persist_ns *ns, bool all)
+/* They keep the events that they are going to be of. */
+static void ns_leaving(struct perf_leaving *leaving)
 {
-	list_splice_tail_init(&ns->spares, &ns->old_spares);
-	ns->nr_spares = 0;
+	list_splice_tail_init(&leaving->ns->spares, &leaving->spares);
+	leaving->ns->nr_spares = 0;
 }
 
-static void ns_left(struct perf_persist_ns *ns)
+static void ns_left(struct perf_leaving *leaving)
 {
-	LIST_HEAD(spares);
-
-	mutex_lock(&perf_persist_lock);
-	list_splice_init(&ns->old_spares, &spares);
-	mutex_unlock(&perf_persist_lock);
-	perf_snapshot_free_spares(&spares);
+	perf_snapshot_free_spares(&leaving->spares);
 }
 
 static void ns_free(struct perf_persist_ns *ns)

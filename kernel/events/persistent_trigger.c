@@ -3,25 +3,24 @@
  * Triggers: events that make a namespace of persistent events stop or take a
  * snapshot of itself, with no process alive.
  *
- * A trigger has events of its own, which count but record nothing. When one
- * overflows, this is what happens where:
+ * Members fire it. When one overflows, this is what happens where:
  *
- *   in the event's own context, which can be an NMI: the decision, in a few
- *	loads and one compare-and-exchange; and buffers are stopped, if that is
- *	what it is for, with one store for each member
+ *   in the event's own context, which can be an NMI: its record is written, as
+ *	ever. Then the decision, in a few loads and one compare-and-exchange; and
+ *	buffers are stopped, if that is what it is for, with one store for each member
  *   in an irq_work: a timer is started, if it is to happen later
  *   in a worker: the snapshot is taken, and who waits is told
  *
  * A trigger is pending from the decision to the end of the worker, and what
- * fires meanwhile is only counted: the work is bounded, however often it fires.
+ * fires meanwhile is only counted. After that it rests for several times as long:
+ * the work is bounded, however often it fires, and if that is because of the work.
  */
-#include <linux/cpumask.h>
-#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/perf_event.h>
 #include <linux/perf_persistent.h>
@@ -46,13 +45,17 @@
 /* What could not be done is not tried again before, however often it fires. */
 #define PERF_TRIGGER_RETRY_NS	((u64)NSEC_PER_SEC)
 
+/* What was done is not done again before, nor before so many times as long as it took. */
+#define PERF_TRIGGER_REST_NS	(10ULL * NSEC_PER_MSEC)
+#define PERF_TRIGGER_REST	4
+
 /**
  * struct perf_trigger - when something happens, do something
  * @entry:	in perf_persist_ns::triggers
  * @fatal:	in perf_fatal_triggers, for panic and oops
  * @ns:		what it is about; valid until the trigger is gone
  * @arg:	what the user asked for
- * @events:	its events, of struct perf_trigger_event
+ * @actions:	of the members that fire it, struct perf_action
  * @fired:	how often they overflowed
  * @pending:	it has fired and is not done yet: who sets it owns what follows
  * @not_before:	until then it only counts, ns of CLOCK_BOOTTIME
@@ -66,7 +69,7 @@
  * @work:	does what needs to sleep
  * @rcu:	frees it
  *
- * @entry, @events and @arg are protected by perf_persist_lock, but for what is
+ * @entry, @actions and @arg are protected by perf_persist_lock, but for what is
  * constant in @arg.
  */
 struct perf_trigger {
@@ -74,7 +77,7 @@ struct perf_trigger {
 	struct list_head		fatal;
 	struct perf_persist_ns		*ns;
 	struct perf_event_trigger	arg;
-	struct list_head		events;
+	struct list_head		actions;
 	atomic64_t			fired;
 	atomic_t			pending;
 	u64				not_before;
@@ -90,17 +93,17 @@ struct perf_trigger {
 };
 
 /**
- * struct perf_trigger_event - an event that fires a trigger, or its model
- * @entry:	in perf_trigger::events
- * @event:	the event, with an opener
- * @handler:	its overflow handler, for when it is ordinary again
- * @context:	the argument of @handler
+ * struct perf_action - what a member does when it overflows
+ * @entry:	in perf_trigger::actions, until the member leaves
+ * @event:	the event of the member
+ * @trigger:	what it fires
+ * @handler:	its overflow handler, which writes the record
  */
-struct perf_trigger_event {
+struct perf_action {
 	struct list_head	entry;
 	struct perf_event	*event;
+	struct perf_trigger	*trigger;
 	perf_overflow_handler_t	handler;
-	void			*context;
 };
 
 /**
@@ -209,9 +212,14 @@ static void fire_trigger(struct perf_trigger *trigger)
 static void trigger_overflow(struct perf_event *event, struct perf_sample_data *data,
 			     struct pt_regs *regs)
 {
+	struct perf_action *action;
+
 	/* To be called is to have read the handler. Pairs with smp_store_release(). */
 	smp_acquire__after_ctrl_dep();
-	fire_trigger(READ_ONCE(event->overflow_handler_context));
+	action = READ_ONCE(event->overflow_handler_context);
+	/* The record first: what stops a buffer is the last thing that is in it. */
+	action->handler(event, data, regs);
+	fire_trigger(action->trigger);
 }
 
 /**
@@ -262,7 +270,7 @@ static void trigger_irq_work(struct irq_work *irq_work)
 		hrtimer_start(&trigger->timer, ns_to_ktime(trigger->arg.after_ns),
 			      HRTIMER_MODE_REL_HARD);
 	else
-		queue_work(system_highpri_wq, &trigger->work);
+		queue_work(system_unbound_wq, &trigger->work);
 }
 
 static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
@@ -271,7 +279,7 @@ static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
 
 	if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
 		stop_now(trigger);
-	queue_work(system_highpri_wq, &trigger->work);
+	queue_work(system_unbound_wq, &trigger->work);
 	return HRTIMER_NORESTART;
 }
 
@@ -280,8 +288,8 @@ static void trigger_worker(struct work_struct *work)
 	struct perf_trigger *trigger = container_of(work, struct perf_trigger, work);
 	struct perf_event_trigger *arg = &trigger->arg;
 	struct perf_persist_ns *ns = trigger->ns;
+	u64 start = ktime_get_boottime_ns(), now, due, until;
 	unsigned int number = 0;
-	u64 due, until;
 	long ret = 0;
 
 	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT)
@@ -290,15 +298,18 @@ static void trigger_worker(struct work_struct *work)
 		ret = -ENOMEM;
 
 	mutex_lock(&perf_persist_lock);
+	now = ktime_get_boottime_ns();
 	if (ret) {
 		/* It counts neither for the cool-down nor for how often it may act. */
 		WRITE_ONCE(trigger->started, trigger->started - 1);
-		until = ktime_get_boottime_ns() + PERF_TRIGGER_RETRY_NS;
+		until = now + PERF_TRIGGER_RETRY_NS;
 		arg->failed++;
 		arg->error = -ret;
 	} else {
 		if (check_add_overflow(trigger->fired_at, arg->cool_down_ns, &until))
 			until = U64_MAX;
+		until = max3(until, now + PERF_TRIGGER_REST_NS,
+			     now + PERF_TRIGGER_REST * (now - start));
 		due = trigger->fired_mono + arg->after_ns;
 		arg->acted++;
 		arg->error = 0;
@@ -432,7 +443,7 @@ static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
 
 	INIT_LIST_HEAD(&trigger->entry);
 	INIT_LIST_HEAD(&trigger->fatal);
-	INIT_LIST_HEAD(&trigger->events);
+	INIT_LIST_HEAD(&trigger->actions);
 	trigger->ns = ns;
 	trigger->arg = (struct perf_event_trigger) {
 		.when		= arg->when,
@@ -449,45 +460,106 @@ static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
 	return trigger;
 }
 
-/* No event fires @trigger any more, after a grace period; some may be doing so. */
-static void disarm_trigger(struct perf_trigger *trigger)
-{
-	struct perf_trigger_event *te;
+/*
+ * The members that fire it
+ */
 
-	list_for_each_entry(te, &trigger->events, entry) {
-		/* Whoever has it open may enable it again. */
-		WRITE_ONCE(te->event->overflow_handler, te->handler);
-		perf_event_disable(te->event);
+/**
+ * perf_trigger_number - which trigger does a member fire
+ * @member:	the member, with the lock held
+ *
+ * Return: its number, or 0.
+ */
+unsigned int perf_trigger_number(struct perf_member *member)
+{
+	assert_registry();
+	return member->action ? member->action->trigger->arg.number : 0;
+}
+
+static void link_action(struct perf_trigger *trigger, struct perf_action *action,
+			struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+
+	assert_registry();
+	action->event = event;
+	action->trigger = trigger;
+	action->handler = event->overflow_handler;
+	list_add_tail(&action->entry, &trigger->actions);
+	member->action = action;
+	trigger->arg.nr_events++;
+	WRITE_ONCE(event->overflow_handler_context, action);
+	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
+	smp_store_release(&event->overflow_handler, trigger_overflow);
+}
+
+/* Its event fires nothing after a grace period. For free_actions(), without the lock */
+static void unlink_action(struct perf_action *action, struct list_head *actions)
+{
+	assert_registry();
+	WRITE_ONCE(action->event->overflow_handler, action->handler);
+	refcount_inc(&action->event->member->openers); /* at least one: the namespace's */
+	action->event->member->action = NULL;
+	action->trigger->arg.nr_events--;
+	list_move_tail(&action->entry, actions);
+}
+
+/* A grace period later. What came for the trigger leaves with it. */
+static void free_actions(struct list_head *actions)
+{
+	struct perf_action *action, *next;
+
+	list_for_each_entry_safe(action, next, actions, entry) {
+		struct perf_event *event = action->event;
+
+		/* Somebody else may have given the event another one. */
+		cmpxchg(&event->overflow_handler_context, (void *)action, NULL);
+		kfree(action);
+		if (READ_ONCE(event->member->for_trigger)) {
+			perf_event_disable(event);
+			perf_persist_drop(event->member);
+		}
+		perf_persist_put_opener(event); /* Matches refcount_inc() in unlink_action() */
 	}
+	INIT_LIST_HEAD(actions);
+}
+
+/* A member came that does what @model does. */
+static void ns_covered(struct perf_member *model, struct perf_member *member)
+{
+	struct perf_action *action;
+
+	assert_registry();
+	if (!model->action)
+		return;
+	action = kzalloc(sizeof(*action), GFP_KERNEL);
+	if (action)
+		link_action(model->action->trigger, action, member);
+	else
+		pr_notice_ratelimited("perf: persistent/%s/ cannot fire trigger %u on CPU %d: %pe\n",
+				      member->ns->name, perf_trigger_number(model),
+				      member->event->cpu, ERR_PTR(-ENOMEM));
 }
 
 /* @trigger is on no list any more, and nothing fires it. */
 static void free_trigger(struct perf_trigger *trigger)
 {
-	struct perf_trigger_event *te, *next;
-	unsigned int nr = 0;
-
 	irq_work_sync(&trigger->irq_work);
 	hrtimer_cancel(&trigger->timer);
 	cancel_work_sync(&trigger->work);
-
-	list_for_each_entry_safe(te, next, &trigger->events, entry) {
-		WRITE_ONCE(te->event->overflow_handler_context, te->context);
-		perf_persist_free_event(te->event);
-		kfree(te);
-		nr++;
-	}
-	mutex_lock(&perf_persist_lock);
-	perf_persist_unreserve_members(nr);
-	mutex_unlock(&perf_persist_lock);
 	kfree_rcu(trigger, rcu);
 }
 
-/* For free_triggers(), without the lock */
-static void unlink_trigger(struct perf_trigger *trigger, struct list_head *triggers)
+/* For free_triggers() and free_actions(), without the lock */
+static void unlink_trigger(struct perf_trigger *trigger, struct list_head *triggers,
+			   struct list_head *actions)
 {
+	struct perf_action *action, *next;
+
 	assert_registry();
 	list_move(&trigger->entry, triggers);
+	list_for_each_entry_safe(action, next, &trigger->actions, entry)
+		unlink_action(action, actions);
 	if (!list_empty(&trigger->fatal)) {
 		list_del_rcu(&trigger->fatal);
 		WRITE_ONCE(perf_nr_fatal_triggers, perf_nr_fatal_triggers - 1);
@@ -498,41 +570,30 @@ static void unlink_trigger(struct perf_trigger *trigger, struct list_head *trigg
  * Without a lock, with a reference on the namespace. When it returns, none of
  * @triggers fires any more.
  */
-static void free_triggers(struct list_head *triggers)
+static void free_triggers(struct list_head *triggers, struct list_head *actions)
 {
 	struct perf_trigger *trigger, *next;
 
-	if (list_empty(triggers))
+	if (list_empty(triggers) && list_empty(actions))
 		return;
 
-	list_for_each_entry(trigger, triggers, entry)
-		disarm_trigger(trigger);
 	/* Who is in the middle of firing one */
 	synchronize_rcu();
+	free_actions(actions);
 	list_for_each_entry_safe(trigger, next, triggers, entry) {
 		list_del(&trigger->entry);
 		free_trigger(trigger);
 	}
 }
 
-static void link_event(struct perf_trigger *trigger, struct perf_trigger_event *te)
-{
-	struct perf_event *event = te->event;
-
-	assert_registry();
-	te->handler = event->overflow_handler;
-	te->context = event->overflow_handler_context;
-	list_add_tail(&te->entry, &trigger->events);
-	trigger->arg.nr_events++;
-	WRITE_ONCE(event->overflow_handler_context, trigger);
-	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
-	smp_store_release(&event->overflow_handler, trigger_overflow);
-}
-
-/* A new one, or the one that gets another event; in the latter case @new is NULL. */
+/*
+ * A new one, or the one that gets another member; in the latter case @new is NULL.
+ * @event is of a member, or NULL.
+ */
 static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u32 *number,
-			 struct perf_trigger_event *te)
+			 struct perf_event *event, struct perf_action *action)
 {
+	struct perf_member *member = event ? event->member : NULL;
 	struct perf_trigger *trigger = new;
 	long ret;
 
@@ -547,16 +608,15 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		trigger = find_trigger(ns, *number);
 		if (!trigger)
 			return -ENOENT;
-		if (trigger->arg.when != PERF_TRIGGER_WHEN_EVENT || trigger->arg.flags)
+		if (trigger->arg.when != PERF_TRIGGER_WHEN_EVENT)
 			return -EINVAL;
 	} else if (ns->nr_triggers >= PERF_TRIGGERS_MAX) {
 		return -ENOSPC;
 	}
-	if (te) {
-		ret = perf_persist_reserve_members(1);
-		if (ret)
-			return ret;
-	}
+	/* It may have left since. */
+	if (member && (member->ns != ns || READ_ONCE(member->state) != PERF_MEMBER_PUBLISHED ||
+		       member->action))
+		return -EBUSY;
 
 	if (new) {
 		new->arg.number = ++ns->last_trigger;
@@ -568,8 +628,6 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 		if (ret) {
 			list_del_init(&new->entry);
 			ns->nr_triggers--;
-			if (te)
-				perf_persist_unreserve_members(1);
 			return ret;
 		}
 		if (new->arg.when != PERF_TRIGGER_WHEN_EVENT) {
@@ -577,8 +635,8 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 			WRITE_ONCE(perf_nr_fatal_triggers, perf_nr_fatal_triggers + 1);
 		}
 	}
-	if (te)
-		link_event(trigger, te);
+	if (member)
+		link_action(trigger, action, member);
 	*number = trigger->arg.number;
 	perf_persist_changed(ns);
 	return 0;
@@ -589,10 +647,8 @@ static int check_arg(const struct perf_event_trigger *arg)
 	bool has_event = arg->when == PERF_TRIGGER_WHEN_EVENT;
 	bool has_fd = arg->fd >= 0;
 
-	if (arg->flags & ~PERF_TRIGGER_ALL_CPUS || arg->__reserved)
+	if (arg->flags || arg->__reserved)
 		return -EINVAL;
-	if (arg->flags)
-		return arg->number && !has_fd ? 0 : -EINVAL;
 	if (arg->number)
 		return has_fd ? 0 : -EINVAL;
 	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
@@ -618,231 +674,90 @@ static long get_arg(struct perf_event_trigger *arg, struct perf_event_trigger __
 	return perf_persist_get_struct(arg, sizeof(*arg), PERF_EVENT_TRIGGER_SIZE_VER0, uarg);
 }
 
-/*
- * On all CPUs
- */
-
-static bool is_on(struct perf_trigger *trigger, int cpu)
+/* Can @event be what fires a trigger? */
+static int check_event(struct perf_event *event)
 {
-	struct perf_trigger_event *te;
+	const struct perf_event_attr *attr = &event->attr;
 
-	assert_registry();
-	list_for_each_entry(te, &trigger->events, entry) {
-		if (READ_ONCE(te->event->cpu) == cpu)
-			return true;
-	}
-	return false;
+	/*
+	 * Elsewhere a breakpoint is stepped over only with the overflow handlers
+	 * that is_default_overflow_handler() knows.
+	 */
+	if (!event->member || (attr->type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
+		return -EOPNOTSUPP;
+	/*
+	 * What a PMU writes by itself and hands over in batches gets to no overflow
+	 * handler but for the last; not if each is to wake somebody.
+	 */
+	if (attr->precise_ip && !attr->freq && (!attr->wakeup_events || attr->watermark))
+		return -EOPNOTSUPP;
+	return is_sampling_event(event) ? 0 : -EINVAL;
 }
 
-/* The events of @trigger on the CPU of the first one, with an opener of ours. */
-static int open_models(struct perf_trigger *trigger, struct list_head *models)
+/* An event that is in no namespace joins, and leaves with the trigger. */
+static int join_for_trigger(struct perf_persist_ns *ns, struct perf_event *event, bool *joined)
 {
-	struct perf_trigger_event *te, *model;
-	int cpu;
+	int ret;
 
-	assert_registry();
-	te = list_first_entry(&trigger->events, struct perf_trigger_event, entry);
-	cpu = READ_ONCE(te->event->cpu);
-	list_for_each_entry(te, &trigger->events, entry) {
-		if (READ_ONCE(te->event->cpu) != cpu || !perf_persist_is_per_cpu(te->event))
-			continue;
-		model = kzalloc(sizeof(*model), GFP_KERNEL);
-		if (!model)
-			return -ENOMEM;
-		refcount_inc(&te->event->member->openers); /* at least one: the trigger's */
-		model->event = te->event;
-		list_add_tail(&model->entry, models);
-	}
-	return 0;
-}
+	*joined = false;
+	if (READ_ONCE(event->member->state) != PERF_MEMBER_NONE)
+		return 0;
+	/* From then on the owner pays for its buffer. */
+	if (READ_ONCE(event->rb) && !perf_persist_may_spend(ns))
+		return -EPERM;
 
-static void drop_events(struct list_head *events)
-{
-	struct perf_trigger_event *te, *next;
-
-	list_for_each_entry_safe(te, next, events, entry) {
-		list_del(&te->entry);
-		perf_persist_put_opener(te->event);
-		kfree(te);
-	}
-}
-
-/*
- * Replace each of @events by its like on @cpu, as far as that can be had. -ESTALE
- * if the CPU has gone: when it is back, all of it is tried again.
- */
-static int clone_events(struct list_head *events, int cpu)
-{
-	struct perf_trigger_event *te, *next;
-	LIST_HEAD(left);
-	int ret = 0;
-
-	list_for_each_entry_safe(te, next, events, entry) {
-		struct perf_event *event = perf_persist_clone(te->event->member, cpu, NULL);
-		int err = PTR_ERR_OR_ZERO(event);
-
-		if (err == -ENODEV && !perf_cpu_is_online(cpu)) {
-			ret = -ESTALE;
-			break;
-		}
-		if (err) {
-			list_move(&te->entry, &left);
-			/* On this CPU there is no such PMU. */
-			if (err != -ENOENT)
-				ret = err;
-			continue;
-		}
-		perf_persist_put_opener(te->event);
-		te->event = event;
-		/* It has no handler yet, and nobody else could enable it later. */
-		perf_event_enable(event);
-	}
-	drop_events(&left);
+	ret = perf_persist_join(ns, event, true);
+	*joined = !ret;
 	return ret;
 }
 
-/* -ESTALE if the trigger is gone, or has such events meanwhile. */
-static int add_events(struct perf_persist_ns *ns, u32 number, int cpu, struct list_head *events)
+/* @event has an opener of the caller's, or is NULL. */
+static long add_trigger_event(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
+			      struct perf_event *event, u32 *number)
 {
-	struct perf_trigger_event *te, *next;
-	struct perf_trigger *trigger;
-	int ret;
+	struct perf_action *action = NULL;
+	struct perf_trigger *new = NULL;
+	bool joined = false;
+	long ret = -ENOMEM;
 
-	assert_registry();
-	trigger = find_trigger(ns, number);
-	if (!trigger || is_on(trigger, cpu))
-		return -ESTALE;
-	ret = perf_persist_reserve_members(list_count_nodes(events));
-	if (ret)
-		return ret;
-
-	list_for_each_entry_safe(te, next, events, entry) {
-		list_del(&te->entry);
-		/* Nobody has it open who would look at that. */
-		WRITE_ONCE(te->event->member->state, PERF_MEMBER_TRIGGER);
-		link_event(trigger, te);
+	if (!arg->number) {
+		new = alloc_trigger(ns, arg);
+		if (!new)
+			return -ENOMEM;
 	}
-	perf_persist_changed(ns);
-	return 0;
-}
-
-/* The next event of a trigger after @event_id that is on @cpu, with an opener of ours */
-static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
-{
-	struct perf_trigger_event *te;
-	struct perf_trigger *trigger;
-	struct perf_event *next = NULL;
+	if (event) {
+		action = kzalloc(sizeof(*action), GFP_KERNEL_ACCOUNT);
+		if (!action)
+			goto err_free;
+		ret = join_for_trigger(ns, event, &joined);
+		if (ret)
+			goto err_free;
+	}
 
 	mutex_lock(&perf_persist_lock);
-	list_for_each_entry(trigger, &ns->triggers, entry) {
-		list_for_each_entry(te, &trigger->events, entry) {
-			if (te->event->cpu == cpu && te->event->id > event_id &&
-			    (!next || te->event->id < next->id))
-				next = te->event;
-		}
-	}
-	if (next)
-		refcount_inc(&next->member->openers); /* at least one: the trigger's */
-	mutex_unlock(&perf_persist_lock);
-	return next ? next->member : NULL;
-}
-
-/* Have the same events on @cpu, unless there are some. With the creds of @ns. */
-static void cover_trigger(struct perf_persist_ns *ns, u32 number, int cpu)
-{
-	struct perf_trigger *trigger;
-	struct perf_member *member;
-	LIST_HEAD(events);
-	int err = 0, ret = 0;
-	u64 event_id;
-
-	mutex_lock(&perf_persist_lock);
-	trigger = find_trigger(ns, number);
-	if (trigger && !is_on(trigger, cpu))
-		ret = open_models(trigger, &events);
-	mutex_unlock(&perf_persist_lock);
-
-	if (!ret)
-		ret = clone_events(&events, cpu);
-	if (ret != -ESTALE && ret != -ENOMEM && !list_empty(&events)) {
-		mutex_lock(&perf_persist_lock);
-		err = add_events(ns, number, cpu, &events);
-		mutex_unlock(&perf_persist_lock);
-		/* The CPU may have gone and come back before. */
-		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
-			event_id = member->event->id;
-			perf_persist_reinstall(member->event);
-			perf_persist_put_opener(member->event);
-		}
-	}
-	drop_events(&events);
-	ret = err ?: ret;
-	if (ret && ret != -ESTALE)
-		pr_notice_ratelimited("perf: trigger %u of persistent/%s/ does not have all of its events on CPU %d: %pe\n",
-				      number, ns->name, cpu, ERR_PTR(ret));
-}
-
-/* The next one after @number that is for all CPUs, or 0 */
-static u32 next_for_all_cpus(struct perf_persist_ns *ns, u32 number)
-{
-	struct perf_trigger *trigger;
-	u32 next = 0;
-
-	mutex_lock(&perf_persist_lock);
-	list_for_each_entry(trigger, &ns->triggers, entry) {
-		if (trigger->arg.number > number && trigger->arg.flags) {
-			next = trigger->arg.number;
-			break;
-		}
-	}
-	mutex_unlock(&perf_persist_lock);
-	return next;
-}
-
-/* A CPU came online: have the same events there. Called with the creds of @ns. */
-static void cover(struct perf_persist_ns *ns, int cpu)
-{
-	u32 number;
-
-	for (number = 0; (number = next_for_all_cpus(ns, number)); )
-		cover_trigger(ns, number, cpu);
-}
-
-/* It has all of its events; on CPUs that have none the kernel makes the same. */
-static long set_all_cpus(struct perf_persist_ns *ns, u32 number)
-{
-	struct perf_trigger *trigger;
-	const struct cred *old;
-	unsigned int cpu;
-	long ret;
-
-	mutex_lock(&perf_persist_lock);
-	trigger = find_trigger(ns, number);
-	ret = ns->unlinked ? -ENODEV : trigger ? perf_persist_may_write(ns) : -ENOENT;
-	if (!ret && trigger->arg.when != PERF_TRIGGER_WHEN_EVENT)
-		ret = -EINVAL;
-	if (!ret) {
-		trigger->arg.flags = PERF_TRIGGER_ALL_CPUS;
-		perf_persist_changed(ns);
-	}
+	ret = link_trigger(ns, new, number, event, action);
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
-		return ret;
+		goto err_joined;
 
-	/* Those that the caller may not have seen yet; what comes now the worker sees. */
-	old = override_creds(ns->cred);
-	for_each_online_cpu(cpu)
-		cover_trigger(ns, number, cpu);
-	revert_creds(old);
+	if (joined)
+		perf_event_enable(event);
 	return 0;
+
+err_joined:
+	if (joined)
+		perf_persist_drop(event->member);
+err_free:
+	kfree(action);
+	kfree(new);
+	return ret;
 }
 
 static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
 {
-	struct perf_trigger *new = NULL;
-	struct perf_trigger_event *te = NULL;
 	struct perf_event *event = NULL;
 	struct perf_event_trigger arg;
+	struct file *file = NULL;
 	u32 number;
 	long ret;
 
@@ -851,58 +766,29 @@ static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __
 		ret = check_arg(&arg);
 	if (ret)
 		return ret;
-	if (arg.flags)
-		return set_all_cpus(ns, arg.number);
 	number = arg.number;
 	/* Find out whether the answer can be given before there is one. */
 	if (put_user(number, &uarg->number))
 		return -EFAULT;
 
-	if (!number) {
-		new = alloc_trigger(ns, &arg);
-		if (!new)
-			return -ENOMEM;
-	}
 	if (arg.fd >= 0) {
-		te = kzalloc(sizeof(*te), GFP_KERNEL_ACCOUNT);
-		if (!te) {
-			ret = -ENOMEM;
-			goto err_free;
-		}
-		event = perf_persist_take_event(arg.fd);
-		if (IS_ERR(event)) {
-			ret = PTR_ERR(event);
-			goto err_free;
-		}
-		te->event = event;
+		/* Not one that is for reading only */
+		file = perf_event_get(arg.fd);
+		if (IS_ERR(file))
+			return PTR_ERR(file);
+		event = file->private_data;
+		ret = security_perf_event_write(event);
+		if (!ret)
+			ret = check_event(event);
 	}
-
-	mutex_lock(&perf_persist_lock);
-	ret = link_trigger(ns, new, &number, te);
-	/* As the trigger has one, but may be gone before it is enabled. */
-	if (!ret && event)
-		refcount_inc(&event->member->openers);
-	mutex_unlock(&perf_persist_lock);
+	if (!ret)
+		ret = add_trigger_event(ns, &arg, event, &number);
+	if (file)
+		fput(file);
 	if (ret)
-		goto err_event;
-
-	if (event) {
-		perf_remove_from_owner(event);
-		perf_event_enable(event);
-		/* Its CPU may have gone and come back before. */
-		perf_persist_reinstall(event);
-		perf_persist_put_opener(event);
-	}
+		return ret;
 	/* What is there is told by GET_TRIGGER, too. */
 	return put_user(number, &uarg->number) ? -EFAULT : 0;
-
-err_event:
-	if (event)
-		perf_persist_free_event(event);
-err_free:
-	kfree(te);
-	kfree(new);
-	return ret;
 }
 
 static long get_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
@@ -944,20 +830,21 @@ static long del_trigger(struct perf_persist_ns *ns, unsigned long number)
 {
 	struct perf_trigger *trigger;
 	LIST_HEAD(triggers);
+	LIST_HEAD(actions);
 	long ret;
 
 	mutex_lock(&perf_persist_lock);
 	trigger = number == (u32)number ? find_trigger(ns, number) : NULL;
 	ret = ns->unlinked ? -ENODEV : trigger ? perf_persist_may_write(ns) : -ENOENT;
 	if (!ret) {
-		unlink_trigger(trigger, &triggers);
+		unlink_trigger(trigger, &triggers, &actions);
 		ns->nr_triggers--;
 		update_stop_list(ns);
 		perf_persist_changed(ns);
 	}
 	mutex_unlock(&perf_persist_lock);
 
-	free_triggers(&triggers);
+	free_triggers(&triggers, &actions);
 	return ret;
 }
 
@@ -986,8 +873,7 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  * Return: 0, or
  *  -EFAULT	@arg is no address that can be read and written
  *  -EINVAL	a field is out of range, or does not go with another; the event
- *		does not sample, or has a buffer; the trigger is for all CPUs and
- *		has all of its events
+ *		does not sample, or has a buffer that is no member's
  *  -E2BIG	the structure is larger than a page, or has fields that are not known
  *		here and not 0; its size now holds what the kernel knows
  *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
@@ -996,7 +882,9 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  *		then hand over several at once
  *  -EBADF	not the file of an event
  *  -EACCES	the file of the event is for reading only
- *  -EBUSY	the event is a member of a namespace, or of a trigger
+ *  -EPERM	the event has a buffer, the namespace is somebody else's, and the
+ *		caller lacks CAP_IPC_LOCK
+ *  -EBUSY	the event is a member of another namespace, or fires a trigger
  *  -ENOENT	no such trigger; GET_TRIGGER: no more of them
  *  -ENOMEM	out of memory
  *  -ENOSPC	too many triggers, or see kernel.perf_event_max_persistent
@@ -1016,7 +904,6 @@ long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned l
 static void init_ns(struct perf_persist_ns *ns)
 {
 	INIT_LIST_HEAD(&ns->triggers);
-	INIT_LIST_HEAD(&ns->old_triggers);
 }
 
 static void ns_members_changed(struct perf_persist_ns *ns)
@@ -1024,37 +911,26 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 	update_stop_list(ns);
 }
 
-static void ns_leaving(struct perf_persist_ns *ns, bool all)
+/* Triggers go with the last member. */
+static void ns_leaving(struct perf_leaving *leaving)
 {
+	struct perf_persist_ns *ns = leaving->ns;
+	struct perf_member *member = leaving->member;
 	struct perf_trigger *trigger, *next;
 
-	if (!all)
+	assert_registry();
+	if (member && member->action)
+		unlink_action(member->action, &leaving->actions);
+	if (member && (first_member(ns) != member || following_member(member)))
 		return;
 	list_for_each_entry_safe(trigger, next, &ns->triggers, entry)
-		unlink_trigger(trigger, &ns->old_triggers);
+		unlink_trigger(trigger, &leaving->triggers, &leaving->actions);
 	update_stop_list(ns);
 }
 
-static void ns_left(struct perf_persist_ns *ns)
+static void ns_left(struct perf_leaving *leaving)
 {
-	LIST_HEAD(triggers);
-
-	mutex_lock(&perf_persist_lock);
-	list_splice_init(&ns->old_triggers, &triggers);
-	mutex_unlock(&perf_persist_lock);
-	free_triggers(&triggers);
-}
-
-static void ns_cpu_online(struct perf_persist_ns *ns, int cpu)
-{
-	struct perf_member *member;
-	u64 event_id;
-
-	for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
-		event_id = member->event->id;
-		perf_persist_reinstall(member->event);
-		perf_member_put_deferred(member);
-	}
+	free_triggers(&leaving->triggers, &leaving->actions);
 }
 
 static struct perf_persist_listener trigger_listener = {
@@ -1064,8 +940,7 @@ static struct perf_persist_listener trigger_listener = {
 	.enabled		= resume,
 	.leaving		= ns_leaving,
 	.left			= ns_left,
-	.cpu_online		= ns_cpu_online,
-	.cover			= cover,
+	.covered		= ns_covered,
 };
 
 static int __init perf_trigger_init(void)

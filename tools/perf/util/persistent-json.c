@@ -172,7 +172,6 @@ static void print_trigger(struct json_print *json, const struct perf_event_trigg
 	json_print__string(json, "event", trigger->label[0] ? trigger->label : NULL);
 	json_print__string(json, "do", persistent_trigger__action(trigger));
 	json_print__u64(json, "events", trigger->nr_events);
-	json_print__bool(json, "all_cpus", trigger->flags & PERF_TRIGGER_ALL_CPUS);
 	json_print__u64(json, "after_ns", trigger->after_ns);
 	json_print__u64(json, "cool_down_ns", trigger->cool_down_ns);
 	print_known(json, "times", trigger->times);

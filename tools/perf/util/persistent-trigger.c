@@ -4,8 +4,8 @@
  * take a snapshot of it, when nobody is there to do it.
  *
  * What a trigger waits for is an event as any other, one on each CPU, or a word for
- * what is no event. Its events are made here and handed to the kernel, which lets
- * them count from then on.
+ * what is no event. Its events are made here and become members of the namespace. If it
+ * stops the namespace, they write to the buffers there: what happened is the last record.
  */
 #include "persistent-control.h"
 
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/ioctl.h>
 #include <internal/xyarray.h>
 #include <linux/kernel.h>
@@ -242,8 +243,28 @@ static int add_filter(struct evlist *evlist, const char *filter)
 	return 0;
 }
 
-/* It is only counted until it overflows, and starts with the kernel having it. */
-static void config_event(struct evsel *evsel, u32 count)
+/* What a record can have that another event writes to the buffer of @model */
+#define SHARED_SAMPLE_TYPE							\
+	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |	\
+	 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID | PERF_SAMPLE_CPU |		\
+	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER)
+
+static void config_record(struct perf_event_attr *attr, const struct perf_event_attr *model)
+{
+	attr->sample_type = model->sample_type & SHARED_SAMPLE_TYPE;
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		attr->sample_type |= PERF_SAMPLE_RAW;
+	attr->sample_id_all = model->sample_id_all;
+	attr->sample_max_stack = model->sample_max_stack;
+	attr->exclude_callchain_user = model->exclude_callchain_user;
+	attr->exclude_callchain_kernel = model->exclude_callchain_kernel;
+	attr->use_clockid = model->use_clockid;
+	attr->clockid = model->clockid;
+	attr->write_backward = model->write_backward;
+}
+
+/* It starts with the kernel having it. Without @model it is only counted. */
+static void config_event(struct evsel *evsel, u32 count, const struct persistent_member *model)
 {
 	struct perf_event_attr *attr = &evsel->core.attr;
 
@@ -257,6 +278,47 @@ static void config_event(struct evsel *evsel, u32 count)
 	attr->watermark = 0;
 	/* A PMU that writes by itself is to hand over each, see PERF_EVENT_IOC_ADD_TRIGGER. */
 	attr->wakeup_events = 1;
+	if (model)
+		config_record(attr, &model->attr);
+}
+
+/* The one on @cpu that has a buffer for more than tasks; -1: on any CPU */
+static const struct persistent_member *ns__find_ring(const struct persistent_ns *ns, int cpu)
+{
+	for (int i = 0; i < ns->nr_members; i++) {
+		const struct persistent_member *member = &ns->members[i];
+
+		if ((cpu < 0 || member->cpu == cpu) && member->buffer_size &&
+		    member->output_id == member->id && !persistent_member__is_sideband(member))
+			return member;
+	}
+	return NULL;
+}
+
+/* Without a buffer on its CPU, or the right to it, an event is only counted. */
+static void redirect(const struct persistent_ns *ns, struct evsel *evsel)
+{
+	struct perf_cpu cpu;
+	int idx;
+
+	perf_cpu_map__for_each_cpu(cpu, idx, evsel->core.cpus) {
+		const struct persistent_member *ring = ns__find_ring(ns, cpu.cpu);
+		char label[PERF_PERSIST_NAME_SIZE];
+		int fd;
+
+		if (!ring || !evsel->core.attr.write_backward)
+			continue;
+		fd = persistent_member__open_to_change(ns, ring);
+		if (fd < 0)
+			continue;
+		if (ioctl(FD(evsel, idx), PERF_EVENT_IOC_SET_OUTPUT, fd))
+			pr_debug("trigger: no buffer on CPU %d: %m\n", cpu.cpu);
+		close(fd);
+		/* What it is called in a file */
+		if (scnprintf(label, sizeof(label), "/%s", evsel__name(evsel)) &&
+		    ioctl(FD(evsel, idx), PERF_EVENT_IOC_SET_NAME, label))
+			pr_debug("trigger: no label '%s': %m\n", label);
+	}
 }
 
 static int open_event(struct evsel *evsel, struct target *target)
@@ -271,15 +333,21 @@ static int open_event(struct evsel *evsel, struct target *target)
 	return -EINVAL;
 }
 
-static int open_events(struct evlist *evlist, u32 count)
+static int open_events(const struct persistent_ns *ns, struct evlist *evlist,
+		       const struct perf_event_trigger *trigger, u32 count)
 {
+	/* A snapshot is taken after others have recorded what happened. */
+	const struct persistent_member *model = trigger->action == PERF_TRIGGER_DO_STOP ?
+						ns__find_ring(ns, -1) : NULL;
 	struct target target = { .uid = UINT_MAX, .system_wide = true };
 	struct evsel *evsel;
 	int err = evlist__create_maps(evlist, &target);
 
 	evlist__for_each_entry(evlist, evsel) {
-		config_event(evsel, count);
+		config_event(evsel, count, model);
 		err = err ?: open_event(evsel, &target);
+		if (!err && model)
+			redirect(ns, evsel);
 	}
 	if (err)
 		return err;
@@ -333,11 +401,14 @@ static int ns__add_fd(struct persistent_ns *ns, struct perf_event_trigger *trigg
 	return ioctl(ns->fd, PERF_EVENT_IOC_ADD_TRIGGER, trigger) ? -errno : 0;
 }
 
-/* There are no more, but for those that the kernel makes on other CPUs. */
-static int ns__set_all_cpus(struct persistent_ns *ns, struct perf_event_trigger *trigger)
+static int ns__add_event(struct persistent_ns *ns, struct perf_event_trigger *trigger, int fd)
 {
-	trigger->flags = PERF_TRIGGER_ALL_CPUS;
-	return ns__add_fd(ns, trigger, -1);
+	int err = ns__add_fd(ns, trigger, fd);
+
+	/* Somebody else's buffer: then it is only counted. */
+	if (err == -EPERM && !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, -1))
+		err = ns__add_fd(ns, trigger, fd);
+	return err;
 }
 
 /* The first one makes the trigger, and returns its number. */
@@ -349,9 +420,8 @@ static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *t
 
 	evlist__for_each_entry(evlist, evsel) {
 		for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
-			err = ns__add_fd(ns, trigger, FD(evsel, i));
+			err = ns__add_event(ns, trigger, FD(evsel, i));
 	}
-	err = err ?: ns__set_all_cpus(ns, trigger);
 
 	/* All of it, or none */
 	if (err && trigger->number)
@@ -384,7 +454,7 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	err = parse_event_str(evlist, word ? word->event : opts->when) ?:
 	      add_filter(evlist, word ? word->filter : NULL) ?:
 	      add_filter(evlist, opts->filter) ?:
-	      open_events(evlist, count) ?:
+	      open_events(ns, evlist, trigger, count) ?:
 	      ns__add_events(ns, trigger, evlist);
 	*nr_events = evlist->core.nr_entries;
 	evlist__delete(evlist);

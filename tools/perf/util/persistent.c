@@ -406,7 +406,7 @@ static void ns__fill(struct persistent_ns *ns, const struct perf_event_persist *
 	ns->owner_uid = info->owner_uid;
 	ns->source_id = info->source_id;
 	ns->number = info->number;
-	ns->trigger = info->trigger;
+	ns->trigger = info->flags & PERF_PERSIST_SNAPSHOT ? info->trigger : 0;
 	ns->keep = info->keep;
 	ns->spares = info->spares;
 	ns->snapshot = info->flags & PERF_PERSIST_SNAPSHOT;
@@ -550,6 +550,12 @@ int persistent_member__open(const struct persistent_ns *ns,
 	return persistent__open(ns->id, member->id, /*write=*/false);
 }
 
+int persistent_member__open_to_change(const struct persistent_ns *ns,
+				      const struct persistent_member *member)
+{
+	return persistent__open(ns->id, member->id, /*write=*/true);
+}
+
 static void member__fill(struct persistent_member *member,
 			 const struct perf_event_persist *info)
 {
@@ -591,6 +597,9 @@ int persistent_ns__list(struct persistent_ns *ns)
 			break;
 
 		ns__fill(ns, &info);
+		/* It records nothing: what triggers do is listed apart. */
+		if ((info.flags & PERF_PERSIST_FOR_TRIGGER) && !info.output_id)
+			continue;
 		member__fill(member, &info);
 		ns->nr_members++;
 	}

@@ -126,6 +126,8 @@ bool persistent_ns__is_sideband_ring(const struct persistent_ns *ns,
 int persistent_member__written(int fd, u64 *bytes);
 int persistent_member__open(const struct persistent_ns *ns,
 			    const struct persistent_member *member);
+int persistent_member__open_to_change(const struct persistent_ns *ns,
+				      const struct persistent_member *member);
 
 int persistent__get_event(int fd, struct perf_event_persist *info);
 

@@ -67,7 +67,7 @@ come_online() {
 # shellcheck disable=SC2317 # eventually calls it
 trigger_is_on_all() {
 	perf ctl -l --json "$ns" | tr -d ' \n' |
-		grep -q "\"triggers\":\[{[^}]*\"events\":$nr_cpus,\"all_cpus\":true,"
+		grep -q "\"triggers\":\[{[^}]*\"events\":$nr_cpus,"
 }
 
 # -a is for CPUs that come later as well, and so are triggers.

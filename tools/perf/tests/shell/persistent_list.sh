@@ -49,7 +49,7 @@ BUFFER = {
 }
 TRIGGER = {
 	"number": (int,), "when": (str,), "event": (str, NONE), "do": (str,),
-	"events": (int,), "all_cpus": (bool,), "after_ns": (int,), "cool_down_ns": (int,),
+	"events": (int,), "after_ns": (int,), "cool_down_ns": (int,),
 	"times": (int, NONE),
 	"fired": (int,), "done": (int,), "failed": (int,), "error": (int, NONE),
 	"last_fired_ns": (int, NONE), "freeze_ns": (int, NONE), "last_snapshot": (int, NONE),

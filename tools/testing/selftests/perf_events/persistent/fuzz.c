@@ -399,7 +399,7 @@ static int do_trigger(struct world *w, enum kind *kind)
 		.after_ns = one_in(w, 2) ? 0 : any_u64(w),
 		.cool_down_ns = any_u64(w),
 		.times = one_in(w, 2) ? 0 : any_u64(w),
-		.flags = one_in(w, 4) ? PERF_TRIGGER_ALL_CPUS : one_in(w, 8) ? any_u64(w) : 0,
+		.flags = one_in(w, 8) ? any_u64(w) : 0,
 	};
 
 	memset(t.label, 'a', pick(w, sizeof(t.label) + 1));

@@ -190,22 +190,6 @@ TEST_F(hotplug, poll)
 	EXPECT_EQ(POLLPRI, poll_now(self->ns_fd));
 }
 
-static int kprobe_attr(struct perf_event_attr *attr, const char *func)
-{
-	char text[16];
-
-	if (read_file(PMU_DIR "/kprobe/type", text, sizeof(text)) <= 0)
-		return -ENOENT;
-	memset(attr, 0, sizeof(*attr));
-	attr->type = atoi(text);
-	attr->size = sizeof(*attr);
-	attr->config1 = (unsigned long)func;
-	attr->sample_period = 1;
-	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID;
-	attr->write_backward = 1;
-	return 0;
-}
-
 /* Counters, samples, and what is redirected: each kind goes on by itself. */
 TEST_F(hotplug, each_kind)
 {

@@ -552,6 +552,23 @@ static inline bool syscall_attr(struct perf_event_attr *attr)
 	return false;
 }
 
+/* An event that samples each call of a function of the kernel */
+static inline int kprobe_attr(struct perf_event_attr *attr, const char *func)
+{
+	char text[16];
+
+	if (read_file("/sys/bus/event_source/devices/kprobe/type", text, sizeof(text)) <= 0)
+		return -ENOENT;
+	memset(attr, 0, sizeof(*attr));
+	attr->type = atoi(text);
+	attr->size = sizeof(*attr);
+	attr->config1 = (unsigned long)func;
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID;
+	attr->write_backward = 1;
+	return 0;
+}
+
 static inline int filter_syscall(int fd, int nr)
 {
 	char filter[32];

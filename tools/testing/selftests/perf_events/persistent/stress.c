@@ -741,11 +741,6 @@ static int arm(struct worker *w)
 		event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t) : t.fd;
 	if (!t.when && t.fd >= 0)
 		close(t.fd);
-	if (!err && !t.when && one_in(w, 2)) {
-		t.fd = -1;
-		t.flags = PERF_TRIGGER_ALL_CPUS;
-		err = event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t);
-	}
 	close(fd);
 	return err;
 }

@@ -658,14 +658,17 @@ TEST_F(trigger, precise)
 	EXPECT_EQ(0, add_trigger(self->fd, &t));
 }
 
-/* How many members there are, and how many of them are stopped */
+/* How many members there are but for triggers', and how many of them are stopped */
 static int count_stopped(int ns_fd, int *nr)
 {
 	struct perf_event_persist p = {};
 	int stopped = 0;
 
-	for (*nr = 0; !next_member(ns_fd, &p); (*nr)++)
+	*nr = 0;
+	while (!next_member(ns_fd, &p)) {
+		*nr += !(p.flags & PERF_PERSIST_FOR_TRIGGER);
 		stopped += !!(p.flags & PERF_PERSIST_STOPPED);
+	}
 	return stopped;
 }
 
@@ -879,6 +882,7 @@ TEST_F(trigger, deleted)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
 	struct perf_event_trigger u;
+	struct perf_event_persist p;
 	int fd;
 
 	fd = getppid_event(&self->attr, self->cpu);
@@ -886,9 +890,13 @@ TEST_F(trigger, deleted)
 	t.fd = fd;
 	ASSERT_EQ(0, add_trigger(self->fd, &t));
 
-	/* It is nothing else meanwhile. */
+	/* It is a member meanwhile, and fires one trigger. */
+	ASSERT_EQ(0, get_persist(fd, &p));
+	EXPECT_EQ(self->id, p.ns_id);
+	EXPECT_EQ(1, p.trigger);
+	EXPECT_EQ(PERF_PERSIST_FOR_TRIGGER, p.flags & PERF_PERSIST_FOR_TRIGGER);
+	EXPECT_EQ(0, p.buffer_size);
 	EXPECT_EQ(-EBUSY, persist_join(fd, self->id));
-	EXPECT_EQ(-EBUSY, persist_claim(fd));
 	EXPECT_EQ(-EBUSY, set_name(fd, "%s", self->ns));
 	EXPECT_EQ(-EBUSY, ring_map_err(fd, PAGES, PROT_READ));
 	EXPECT_EQ(-EBUSY, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, -1));
@@ -899,6 +907,7 @@ TEST_F(trigger, deleted)
 	ASSERT_EQ(0, del_trigger(self->fd, 1));
 	EXPECT_EQ(-ENOENT, del_trigger(self->fd, 1));
 	EXPECT_EQ(-ENOENT, get_trigger(self->fd, 1, &u));
+	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 	call_getppid(1);
 	EXPECT_EQ(0, ns_lookup(self->snap));
@@ -910,6 +919,19 @@ TEST_F(trigger, deleted)
 	t.number = 0;
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	EXPECT_EQ(2, t.number);
+
+	/* A member that leaves fires nothing. */
+	fd = getppid_event(&self->attr, self->cpu);
+	ASSERT_LE(0, fd);
+	t.fd = fd;
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, get_trigger(self->fd, 2, &u));
+	EXPECT_EQ(2, u.nr_events);
+	EXPECT_EQ(0, persist_claim(fd));
+	ASSERT_EQ(0, get_trigger(self->fd, 2, &u));
+	EXPECT_EQ(1, u.nr_events);
+	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	close(fd);
 	EXPECT_EQ(0, ns_delete(self->fd));
 	EXPECT_EQ(-ENODEV, get_trigger(self->fd, 2, &u));
 	EXPECT_EQ(-ENODEV, del_trigger(self->fd, 2));
@@ -947,11 +969,8 @@ TEST_F(trigger, bad_input)
 	EXPECT_REFUSED(-EINVAL, .after_ns = ~0ULL);
 	EXPECT_REFUSED(-ENOENT, .number = 7);
 	EXPECT_REFUSED(-EINVAL, .number = 7, .fd = -1);
-	EXPECT_REFUSED(-EINVAL, .flags = PERF_TRIGGER_ALL_CPUS);
-	EXPECT_REFUSED(-EINVAL, .flags = PERF_TRIGGER_ALL_CPUS, .fd = -1);
-	EXPECT_REFUSED(-EINVAL, .flags = PERF_TRIGGER_ALL_CPUS, .number = 7);
-	EXPECT_REFUSED(-ENOENT, .flags = PERF_TRIGGER_ALL_CPUS, .number = 7, .fd = -1);
-	EXPECT_REFUSED(-EINVAL, .flags = 2, .number = 7, .fd = -1);
+	EXPECT_REFUSED(-EINVAL, .flags = 1);
+	EXPECT_REFUSED(-EINVAL, .flags = 1, .number = 7);
 	EXPECT_REFUSED(-EINVAL, .__reserved = 1);
 	EXPECT_REFUSED(-EINVAL, .label = "a\nb");
 	EXPECT_REFUSED(-EBADF, .fd = 9999);
@@ -966,9 +985,11 @@ TEST_F(trigger, bad_input)
 	attr.disabled = 1;
 	other = event_open(&attr, 0, -1, -1, 0);
 	EXPECT_REFUSED(-EOPNOTSUPP, .fd = other);
+	attr.write_backward = 0;
 	other = event_open(&attr, -1, self->cpu, -1, 0);
 	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
 	EXPECT_REFUSED(-EINVAL, .fd = other);
+	attr.write_backward = 1;
 	ro = member_reopen(self->id, 0, self->cpu, 0);
 	EXPECT_REFUSED(-EACCES, .fd = ro);
 
@@ -1014,16 +1035,6 @@ TEST_F(trigger, bad_input)
 	EXPECT_EQ(-EACCES, del_trigger(ro, 1));
 }
 
-/* It has all of its events, and is for CPUs that come later as well. */
-static int set_all_cpus(int ns_fd, __u32 number)
-{
-	struct perf_event_trigger t = {
-		.number = number, .fd = -1, .flags = PERF_TRIGGER_ALL_CPUS,
-	};
-
-	return add_trigger(ns_fd, &t);
-}
-
 /* An oops or a panic needs no event. */
 TEST_F(trigger, fatal)
 {
@@ -1039,7 +1050,6 @@ TEST_F(trigger, fatal)
 	EXPECT_EQ(2, t.number);
 	t.fd = getppid_event(&self->attr, self->cpu);
 	EXPECT_EQ(-EINVAL, add_trigger(self->fd, &t));
-	EXPECT_EQ(-EINVAL, set_all_cpus(self->fd, 2));
 	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
 	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
 	EXPECT_EQ(0, t.nr_events);
@@ -1063,63 +1073,75 @@ TEST_F(trigger, hotplug)
 	EXPECT_EQ(1, t.fired);
 }
 
-/* On a CPU that comes later a trigger has what it has on the first, if it is to. */
+/* A namespace on all CPUs, with @cpu2 offline */
+static int make_for_all(const char *ns, int cpu, int cpu2, int *ns_fd)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	__u64 id;
+	int err;
+
+	if (set_online(cpu2, false))
+		return 1;
+	err = member_open(&m, &attr, cpu, PAGES);
+	if (err)
+		return err;
+	err = persist_set_flags(m.fd, PERF_PERSIST_ALL_CPUS) ?: persist_new(m.fd, &id) ?:
+	      set_name(m.fd, "%s-all", ns);
+	member_close(&m);
+	*ns_fd = err ? -1 : ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	return err ?: *ns_fd < 0 ? *ns_fd : 0;
+}
+
+/* A CPU that comes later gets the members that fire a trigger with the others. */
 TEST_F(trigger, all_cpus)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
 	struct perf_event_attr faults = fault_attr(1000000);
-	unsigned int nr = sysconf(_SC_NPROCESSORS_ONLN);
+	struct pollfd pfd = { .events = POLLPRI };
+	struct perf_event_persist p;
+	int err;
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
-	if (set_online(self->cpu2, false))
+	err = make_for_all(self->ns, self->cpu, self->cpu2, &pfd.fd);
+	if (err > 0)
 		SKIP(return, "cannot take a CPU offline");
+	ASSERT_EQ(0, err);
 
-	/* One that is not, and is looked at first; one that is, with two events. */
 	faults.disabled = 1;
-	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
-	t = (struct perf_event_trigger){ .action = PERF_TRIGGER_DO_SNAPSHOT };
-	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, arm(pfd.fd, &self->attr, self->cpu, &t));
 	t.fd = event_open(&faults, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, t.fd);
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, add_trigger(pfd.fd, &t));
 	close(t.fd);
-	ASSERT_EQ(0, set_all_cpus(self->fd, 2));
-	EXPECT_EQ(-EINVAL, arm(self->fd, &self->attr, self->cpu, &t));
-	ASSERT_EQ(0, get_trigger(self->fd, 2, &t));
-	EXPECT_EQ(PERF_TRIGGER_ALL_CPUS, t.flags);
-	EXPECT_EQ(2 * (nr - 1), t.nr_events);
+	ASSERT_EQ(0, get_trigger(pfd.fd, 1, &t));
+	EXPECT_EQ(2, t.nr_events);
 
 	ASSERT_EQ(0, set_online(self->cpu2, true));
-	ASSERT_EQ(0, wait_for_more(self->fd, 2, 0, 2 * nr, &t));
-	EXPECT_EQ(2 * nr, t.nr_events);
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	EXPECT_EQ(0, t.flags);
-	EXPECT_EQ(1, t.nr_events);
+	ASSERT_EQ(0, wait_for_more(pfd.fd, 1, 0, 4, &t));
+	EXPECT_EQ(4, t.nr_events);
+	ASSERT_TRUE(member_on(pfd.fd, self->cpu2, &p));
+	EXPECT_EQ(0, p.trigger);
+	EXPECT_EQ(0, p.flags & PERF_PERSIST_FOR_TRIGGER);
+	ASSERT_EQ(0, next_member(pfd.fd, &p));
+	EXPECT_EQ(1, p.trigger);
+	EXPECT_EQ(PERF_PERSIST_FOR_TRIGGER, p.flags & PERF_PERSIST_FOR_TRIGGER);
 
-	/* It has the filter, and a period of 1. */
+	/* They have the filter, and a period of 1. */
 	ASSERT_EQ(0, pin(self->cpu2));
 	say("before");
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
+	ASSERT_EQ(0, wait_for(pfd.fd, 1, 1, &t));
 	EXPECT_EQ(1, t.fired);
 	EXPECT_EQ(1, t.acted);
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	EXPECT_EQ(0, t.fired);
 
-	/* Once it is there, it is like the others: once 3 was looked at, 2 was. */
-	ASSERT_EQ(0, pin(self->cpu));
-	ASSERT_EQ(0, set_online(self->cpu2, false));
-	t = (struct perf_event_trigger){ .action = PERF_TRIGGER_DO_SNAPSHOT };
-	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
-	ASSERT_EQ(0, set_all_cpus(self->fd, 3));
-	ASSERT_EQ(0, set_online(self->cpu2, true));
-	ASSERT_EQ(0, wait_for_more(self->fd, 3, 0, nr, &t));
-	ASSERT_EQ(0, pin(self->cpu2));
-	call_getppid(1);
-	ASSERT_EQ(0, get_trigger(self->fd, 2, &t));
-	EXPECT_EQ(2, t.fired);
-	EXPECT_EQ(2 * nr, t.nr_events);
+	/* They leave with the trigger. */
+	ASSERT_EQ(0, del_trigger(pfd.fd, 1));
+	memset(&p, 0, sizeof(p));
+	while (!next_member(pfd.fd, &p))
+		EXPECT_EQ(0, p.flags & PERF_PERSIST_FOR_TRIGGER);
+	ASSERT_EQ(0, ns_delete(pfd.fd));
 }
 
 /* What its creator attached the kernel cannot make again. */
@@ -1128,16 +1150,17 @@ TEST_F(trigger, all_cpus_but)
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
 	struct perf_event_attr clock = fault_attr(1000000000);
 	struct perf_event_attr faults = fault_attr(1000000);
-	unsigned int nr = sysconf(_SC_NPROCESSORS_ONLN);
-	int prog;
+	int prog, err, fd;
 
 	prog = bpf_prog_open(1);
 	if (prog < 0)
 		SKIP(return, "no BPF programs: %s", strerror(-prog));
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
-	if (set_online(self->cpu2, false))
+	err = make_for_all(self->ns, self->cpu, self->cpu2, &fd);
+	if (err > 0)
 		SKIP(return, "cannot take a CPU offline");
+	ASSERT_EQ(0, err);
 
 	clock.config = PERF_COUNT_SW_CPU_CLOCK;
 	clock.disabled = 1;
@@ -1145,18 +1168,216 @@ TEST_F(trigger, all_cpus_but)
 	t.fd = event_open(&clock, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, t.fd);
 	ASSERT_EQ(0, event_ioctl(t.fd, PERF_EVENT_IOC_SET_BPF, prog));
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, add_trigger(fd, &t));
 	t.fd = event_open(&faults, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, t.fd);
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
-	ASSERT_EQ(0, set_all_cpus(self->fd, 1));
-
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	EXPECT_EQ(nr, t.nr_events);
+	ASSERT_EQ(0, add_trigger(fd, &t));
 
 	ASSERT_EQ(0, set_online(self->cpu2, true));
-	ASSERT_EQ(0, wait_for_more(self->fd, 1, 0, nr + 1, &t));
-	EXPECT_EQ(nr + 1, t.nr_events);
+	ASSERT_EQ(0, wait_for_more(fd, 1, 0, 3, &t));
+	EXPECT_EQ(3, t.nr_events);
+	ASSERT_EQ(0, ns_delete(fd));
+}
+
+struct callchain_key {
+	__u64	id;
+	bool	with_chain;
+};
+
+/* A sample of PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN, or less */
+static bool match_id(const struct perf_event_header *hdr, const void *arg)
+{
+	const struct callchain_key *key = arg;
+	const __u64 *body = (const void *)(hdr + 1);
+
+	return hdr->type == PERF_RECORD_SAMPLE && body[0] == key->id &&
+	       (!key->with_chain || body[2] > 0);
+}
+
+/* How many samples of @event_id there are in the buffer of @ns on @cpu */
+static int samples_in(__u64 ns, int cpu, __u64 event_id, bool with_chain)
+{
+	struct callchain_key key = { event_id, with_chain };
+	struct perf_event_persist p;
+	void *map;
+	int fd, n;
+
+	fd = member_reopen(ns, 0, cpu, 0);
+	if (fd < 0)
+		return fd;
+	n = get_persist(fd, &p);
+	if (!n) {
+		map = ring_map(fd, p.buffer_size / page_size(), PROT_READ);
+		n = map == MAP_FAILED ? -errno : ring_count(fd, map, match_id, &key);
+	}
+	close(fd);
+	return n;
+}
+
+static void do_faults(void)
+{
+	touch_pages(1);
+}
+
+static void do_getppid(void)
+{
+	call_getppid(1);
+}
+
+static void do_nothing(void)
+{
+}
+
+FIXTURE(cause)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+};
+
+FIXTURE_VARIANT(cause)
+{
+	const char	*what;
+	void		(*cause)(void);
+	bool		with_chain;
+};
+
+FIXTURE_VARIANT_ADD(cause, tracepoint)	{ "tracepoint", do_getppid, false };
+FIXTURE_VARIANT_ADD(cause, kprobe)	{ "kprobe", do_getppid, true };
+FIXTURE_VARIANT_ADD(cause, timer)	{ "timer", do_nothing, true };
+FIXTURE_VARIANT_ADD(cause, software)	{ "software", do_faults, true };
+
+FIXTURE_SETUP(cause)
+{
+	const char *missing;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+}
+
+FIXTURE_TEARDOWN_PARENT(cause)
+{
+	persist_sweep();
+}
+
+static int cause_attr(struct perf_event_attr *attr, const char *what)
+{
+	if (!strcmp(what, "tracepoint"))
+		return syscall_attr(attr) ? 0 : -ENOENT;
+	if (!strcmp(what, "kprobe"))
+		return kprobe_attr(attr, "__x64_sys_getppid");
+	*attr = fault_attr(1);
+	if (!strcmp(what, "timer")) {
+		attr->config = PERF_COUNT_SW_CPU_CLOCK;
+		attr->sample_period = 1000000;
+	}
+	return 0;
+}
+
+/* The record of what stopped a namespace is the last one in it. H23 */
+TEST_F(cause, recorded)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_attr attr;
+	struct member m;
+	__u64 id, event;
+	int fd;
+
+	if (cause_attr(&attr, variant->what))
+		SKIP(return, "no such event");
+	if (variant->with_chain)
+		attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
+				   PERF_SAMPLE_CALLCHAIN;
+	attr.exclude_kernel = 0;
+	attr.disabled = 1;
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	if (!strcmp(variant->what, "tracepoint"))
+		ASSERT_EQ(0, filter_syscall(m.fd, SYS_getppid));
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	ASSERT_EQ(0, set_name(m.fd, "%s", self->ns));
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	event = event_id(m.fd);
+	t.fd = m.fd;
+	ASSERT_EQ(0, add_trigger(fd, &t));
+	EXPECT_EQ(-EBUSY, add_trigger(fd, &t));
+	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_ENABLE, 0));
+	do {
+		variant->cause();
+		ASSERT_EQ(0, get_trigger(fd, 1, &t));
+	} while (!t.acted && !t.failed);
+	EXPECT_EQ(0, t.failed);
+	variant->cause();
+	EXPECT_EQ(1, samples_in(id, self->cpu, event, variant->with_chain));
+
+	/* The member stays when the trigger goes. */
+	ASSERT_EQ(0, del_trigger(fd, 1));
+	ASSERT_EQ(1, ns_count(id));
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	while (samples_in(id, self->cpu, event, false) == 1)
+		variant->cause();
+	ASSERT_EQ(0, ns_delete(fd));
+}
+
+/* Of an event that has a filter of its own, when its records go to a member's buffer */
+TEST_F(trigger, redirected)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_persist p = {};
+	__u64 event;
+	int fd, to;
+
+	self->attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
+				 PERF_SAMPLE_CALLCHAIN;
+	fd = getppid_event(&self->attr, self->cpu);
+	ASSERT_LE(0, fd);
+	to = member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, to);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to));
+	event = event_id(fd);
+	t.fd = fd;
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	close(fd);
+	call_getppid(3);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	EXPECT_EQ(1, samples_in(self->id, self->cpu, event, true));
+
+	/* A snapshot has the member, too. */
+	ASSERT_EQ(0, take_by_hand(self->fd));
+	EXPECT_EQ(1, samples_in(ns_lookup(self->snap), self->cpu, event, true));
+	EXPECT_EQ(2, ns_count(ns_lookup(self->snap)));
+	ASSERT_EQ(0, del_trigger(self->fd, 1));
+	ASSERT_EQ(0, next_member(self->fd, &p));
+	EXPECT_EQ(-ENOENT, next_member(self->fd, &p));
+}
+
+static __u64 boottime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* What it does fires it again: it rests, so that others get something done. H29 */
+TEST_F(trigger, feeds_itself)
+{
+	const __u64 rest = 10000000;
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	char text[32];
+	__u64 begin;
+
+	if (read_file("/sys/kernel/tracing/events/workqueue/workqueue_execute_end/id", text,
+		      sizeof(text)) <= 0)
+		SKIP(return, "no such tracepoint");
+	self->attr.config = strtoull(text, NULL, 0);
+	t.fd = event_open(&self->attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, t.fd);
+	begin = boottime_ns();
+	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 20, &t));
+	EXPECT_EQ(0, t.failed);
+	EXPECT_LE(t.acted, (boottime_ns() - begin) / rest + 1);
 }
 
 /* Made, fired and deleted at once, and the namespace with them */

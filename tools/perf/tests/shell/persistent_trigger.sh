@@ -142,10 +142,11 @@ test_several() {
 	remove 11
 }
 
-# held: the numbers in there; 18 stops it, and may come too late to be one of them
+# held: the numbers in there; 18 stops it, and may be recorded twice: by its trigger, and
+# by the namespace, as its own record may come before or after that
 held() {
 	check "read" perf ctl -r "$ns" -o "$data"
-	same "numbers but 18" "$1" "$(numbers "$data" | sed 's/ 18//')"
+	same "numbers" "$1" "$(numbers "$data" | sed 's/18 18/18/')"
 }
 
 # missed: how many records were not taken while it was stopped, the key comes first in JSON
@@ -178,7 +179,7 @@ test_stop() {
 	number 17 18
 	comes_to 12 RESULT stopped
 	number 19
-	held "17"
+	held "17 18"
 	test_missed
 
 	# What was stopped is not pushed out, but to set it aside by hand is fine.
@@ -188,7 +189,7 @@ test_stop() {
 	same "what it has done" 0 "$(cell 13 DONE)"
 	check "list for programs" perf ctl -l --json "$ns"
 	says "the number is that of ECANCELED" '"error": 125,'
-	held "17"
+	held "17 18"
 	remove 13
 
 	check "list" perf ctl -l "$ns"
@@ -200,10 +201,10 @@ test_stop() {
 	check "list" perf ctl -l "$ns"
 	same "state" stopped "$(column STATE)"
 	number 19
-	held "17"
+	held "17 18"
 	check "let it go on" perf ctl --enable "$ns"
 	number 20
-	held "17 20"
+	held "17 18 20"
 	check "list" perf ctl -l "$ns"
 	same "state" on "$(column STATE)"
 	number 18

@@ -447,6 +447,11 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	if (trigger->when != PERF_TRIGGER_WHEN_EVENT)
 		return err_add(ns__add_fd(ns, trigger, -1), ns, trigger);
 
+	/* For the buffers that what stops it is going to write to */
+	err = persistent_ns__list(ns);
+	if (err)
+		return err_add(err, ns, trigger);
+
 	evlist = evlist__new();
 	if (!evlist)
 		return -ENOMEM;

@@ -92,6 +92,19 @@ void __init perf_persist_listen(struct perf_persist_listener *listener)
 	list_add_tail(&listener->entry, &perf_persist_listeners);
 }
 
+static int perf_persist_error; /* at boot */
+
+/**
+ * perf_persist_fail - a room cannot do its part
+ * @error:	why, a negative errno
+ *
+ * Called at boot. There are no namespaces then.
+ */
+void __init perf_persist_fail(int error)
+{
+	perf_persist_error = error;
+}
+
 /* Call @_what of each listener that has it. */
 #define tell(_what, ...)							\
 do {										\
@@ -106,11 +119,12 @@ do {										\
 /**
  * perf_persist_members_changed - members came or left, or have buffers of another size
  * @ns:		the namespace, with the lock held
+ * @kept:	one of them is, or was, in snapshots: what was prepared does not fit any more
  */
-void perf_persist_members_changed(struct perf_persist_ns *ns)
+void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept)
 {
 	assert_registry();
-	ns->members_seq++;
+	ns->members_seq += kept;
 	tell(members_changed, ns);
 }
 
@@ -839,6 +853,8 @@ int perf_persist_put_struct(void __user *uarg, void *src, size_t known)
 /* Last, as it tells user space that all of this is there. */
 static int __init perf_persistent_init(void)
 {
+	if (perf_persist_error)
+		return perf_persist_error;
 	return perf_pmu_register(&perf_persistent_pmu, "persistent", PERF_TYPE_PERSISTENT);
 }
 subsys_initcall_sync(perf_persistent_init);

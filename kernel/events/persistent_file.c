@@ -89,8 +89,6 @@ static void fill_live_info(struct perf_event_persist *info, struct perf_member *
 		info->flags |= PERF_PERSIST_DISABLED;
 	if (ns->all_cpus)
 		info->flags |= PERF_PERSIST_ALL_CPUS;
-	if (member->for_trigger)
-		info->flags |= PERF_PERSIST_FOR_TRIGGER;
 	info->trigger = perf_trigger_number(member);
 	info->missed = perf_member_missed(member);
 	info->lost = perf_member_lost(member, info->missed);
@@ -117,6 +115,8 @@ static void fill_info(struct perf_event_persist *info, struct perf_member *membe
 	else
 		fill_live_info(info, member);
 
+	if (member->for_trigger)
+		info->flags |= PERF_PERSIST_FOR_TRIGGER;
 	info->ns_id = ns->id;
 	info->event_id = event->id;
 	info->created_ns = timens_add_boottime_ns(ns->created_ns);
@@ -257,13 +257,18 @@ static struct perf_persist_ns *bound_ns(struct perf_persist_file *pf)
 
 static int bind_file(struct perf_persist_file *pf, struct perf_persist_ns *ns)
 {
+	struct perf_member *member;
 	int ret;
 
 	assert_registry();
 	if (!ns || !ns->published || ns->unlinked)
 		return -ENOENT;
+	/* All are about to leave with the last one that was ordinary. */
+	member = first_ordinary_member(ns);
+	if (!member)
+		return -ENOENT;
 
-	ret = perf_member_may_see(first_member(ns));
+	ret = perf_member_may_see(member);
 	if (ret)
 		return ret;
 

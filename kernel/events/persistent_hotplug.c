@@ -157,6 +157,7 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
  * @own_buffer:	the namespace keeps @model_rb mapped through @model
  * @enable:	it is, or wants to be
  * @event:	the new event, with an opener of ours, or NULL
+ * @skip:	@model has left meanwhile: the new event is not needed
  */
 struct perf_cover {
 	struct perf_member	*model;
@@ -164,6 +165,7 @@ struct perf_cover {
 	bool			own_buffer;
 	bool			enable;
 	struct perf_event	*event;
+	bool			skip;
 };
 
 /* Give @event a buffer like @model_rb. perf_mmap_put() and ring_buffer_put() free it. */
@@ -245,7 +247,7 @@ static int copy_labels(struct perf_cover *cover, int nr)
 
 	assert_registry();
 	for (i = 0; i < nr; i++) {
-		if (!cover[i].event || !cover[i].model->label)
+		if (!cover[i].event || cover[i].skip || !cover[i].model->label)
 			continue;
 		cover[i].event->member->label = kstrdup(cover[i].model->label, GFP_KERNEL);
 		if (!cover[i].event->member->label)
@@ -254,7 +256,7 @@ static int copy_labels(struct perf_cover *cover, int nr)
 	return 0;
 }
 
-/* @cover is on a CPU that has no member, and one more was reserved. */
+/* @cover is on a CPU that has none but for triggers, and one more was reserved. */
 static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 {
 	struct perf_buffer *model_rb = cover->model->rb;
@@ -262,6 +264,7 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 	struct perf_member *member = event->member;
 
 	assert_registry();
+	member->for_trigger = cover->model->for_trigger;
 	perf_member_add(ns, member);
 	refcount_inc(&member->openers);
 	member->held = true;
@@ -271,9 +274,38 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 		if (model_rb)
 			rb_toggle_paused(member->rb, READ_ONCE(model_rb->paused));
 	}
-	member->for_trigger = cover->model->for_trigger;
 	perf_persist_covered(cover->model, member);
 	perf_member_set_state(member, PERF_MEMBER_PUBLISHED);
+}
+
+/* Is the like of @model, which came for a trigger, on @cpu already? */
+static bool has_like(struct perf_persist_ns *ns, struct perf_member *model, int cpu)
+{
+	struct perf_event_attr attr, other;
+	struct perf_member *member;
+
+	assert_registry();
+	perf_member_copy_attr(&attr, model);
+	for_each_ns_member(member, ns) {
+		if (!member->for_trigger || READ_ONCE(member->event->cpu) != cpu)
+			continue;
+		perf_member_copy_attr(&other, member);
+		if (!memcmp(&attr, &other, sizeof(attr)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * @model may have left, joined another namespace, or be about to leave with its trigger,
+ * and whoever made that may have been faster.
+ */
+static bool is_model(struct perf_member *model, struct perf_persist_ns *ns, int cpu)
+{
+	assert_registry();
+	if (model->ns != ns || READ_ONCE(model->state) != PERF_MEMBER_PUBLISHED)
+		return false;
+	return !model->for_trigger || (model->action && !has_like(ns, model, cpu));
 }
 
 /* All that could be made; -ESTALE if the namespace is gone or was faster. */
@@ -281,11 +313,12 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 {
 	int i, ret = 0, made = 0;
 
-	for (i = 0; i < nr; i++)
-		made += !!cover[i].event;
-
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
+	for (i = 0; i < nr; i++) {
+		cover[i].skip = !is_model(cover[i].model, ns, cpu);
+		made += cover[i].event && !cover[i].skip;
+	}
 	if (ns->unlinked || perf_persist_member_on(ns, cpu))
 		ret = -ESTALE;
 	else
@@ -296,7 +329,7 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 			perf_persist_unreserve_members(made);
 	}
 	for (i = 0; !ret && i < nr; i++) {
-		if (cover[i].event)
+		if (cover[i].event && !cover[i].skip)
 			add_cover(ns, &cover[i]);
 	}
 	if (!ret)
@@ -395,7 +428,7 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 	if (err)
 		ret = err;
 	for (i = 0; i < nr; i++) {
-		if (err) {
+		if (err || cover[i].skip) {
 			drop_cover(&cover[i]);
 		} else if (cover[i].event) {
 			/* The CPU may have gone and come back before it was a member. */
@@ -487,13 +520,17 @@ static int __init perf_hotplug_init(void)
 
 	online = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "perf/persistent:online",
 					   ns_cpu_online, NULL);
-	if (online < 0)
+	if (online < 0) {
+		perf_persist_fail(online);
 		return online;
+	}
 
 	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "perf/persistent:dead",
 					NULL, ns_cpu_dead);
-	if (ret < 0)
+	if (ret < 0) {
+		perf_persist_fail(ret);
 		cpuhp_remove_state_nocalls(online);
+	}
 	return ret < 0 ? ret : 0;
 }
 subsys_initcall(perf_hotplug_init);

@@ -201,10 +201,11 @@ enum perf_member_state {
  * @held:	the namespace is one of @openers
  * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
  * @for_trigger: it came for a trigger, and leaves with it
+ * @kept:	it is in snapshots; not if it came for a trigger and writes to no buffer
  * @wanted:	while the CPU is offline: to be enabled when it is back;
  *		protected by event->ctx->mutex
  * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
- * @deferred:	in perf_persist_deferred
+ * @deferred:	in perf_member_deferred
  * @name:	name of the namespace that it is going to make, or NULL
  * @label:	what people call this event, or NULL
  * @action:	what happens when it overflows, after its record was written, or NULL
@@ -226,6 +227,7 @@ struct perf_member {
 	bool			held;
 	bool			all_cpus;
 	bool			for_trigger;
+	bool			kept;
 	bool			wanted;
 	char			*filter;
 	struct llist_node	deferred;
@@ -249,6 +251,18 @@ static_assert(sizeof(struct perf_member) <= 256);
 #define for_each_ns_member(_member, _ns)				\
 	for ((_member) = first_member(_ns); (_member);			\
 	     (_member) = following_member(_member))
+
+/* But for those that came for a trigger */
+static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+
+	for_each_ns_member(member, ns) {
+		if (!member->for_trigger)
+			break;
+	}
+	return member;
+}
 
 /* persistent.c */
 extern struct mutex perf_persist_lock;
@@ -289,8 +303,9 @@ static inline bool perf_member_has_tp(struct perf_member *member)
 }
 
 void perf_persist_listen(struct perf_persist_listener *listener);
+void perf_persist_fail(int error);
 void perf_persist_published(struct perf_persist_ns *ns);
-void perf_persist_members_changed(struct perf_persist_ns *ns);
+void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept);
 void perf_persist_buffers_changed(struct perf_persist_ns *ns);
 void perf_persist_enabled(struct perf_persist_ns *ns);
 void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
@@ -326,7 +341,7 @@ int perf_persist_put_struct(void __user *uarg, void *src, size_t known);
 long perf_persist_event(struct perf_event *event, u64 __user *uid);
 int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool for_trigger);
 long perf_persist_join_fd(struct perf_persist_ns *ns, const s32 __user *ufd);
-void perf_persist_drop(struct perf_member *member);
+bool perf_persist_drop(struct perf_member *member);
 long perf_persist_claim(struct perf_event *event);
 long perf_persist_name_event(struct perf_event *event, const char *new_name,
 			     const char *new_label);

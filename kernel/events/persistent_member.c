@@ -161,7 +161,8 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 	atomic64_set(&member->lost_at_stop, atomic64_read(&member->event->lost_samples));
 	rb_add(&member->node, &ns->members, perf_member_less);
 	perf_member_set_state(member, PERF_MEMBER_JOINED);
-	perf_persist_members_changed(ns);
+	member->kept = !member->for_trigger || READ_ONCE(member->event->rb);
+	perf_persist_members_changed(ns, member->kept);
 	perf_persist_changed(ns);
 }
 
@@ -180,7 +181,7 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member)
 	assert_registry();
 
 	rb_erase(&member->node, &ns->members);
-	perf_persist_members_changed(ns);
+	perf_persist_members_changed(ns, member->kept);
 	member->ns = NULL;
 	/*
 	 * Pairs with smp_load_acquire() in perf_persistent_last_opener(), which

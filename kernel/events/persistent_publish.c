@@ -242,8 +242,16 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 
 	perf_member_add(ns, member);
 	ret = perf_member_hold(member);
+	/* It would take its buffer away from others when it leaves with the trigger. */
+	if (!ret && member->for_trigger && member->rb)
+		ret = -EINVAL;
 	if (!ret)
 		ret = perf_member_check_output(member);
+	/* From here on it stays redirected, or not. */
+	if (!ret && !member->kept && READ_ONCE(member->event->rb)) {
+		member->kept = true;
+		perf_persist_members_changed(ns, true);
+	}
 	if (!ret)
 		ret = perf_member_charge(member);
 	if (!ret) {
@@ -453,9 +461,12 @@ long perf_persist_claim(struct perf_event *event)
  * perf_persist_drop - have a member that came for a trigger leave its namespace
  * @member:	the member, with an opener of the caller's
  *
- * Called without a lock. Does nothing when it has left, or was deleted.
+ * Called without a lock. Does nothing when it has left, was deleted, or fires another
+ * trigger meanwhile.
+ *
+ * Return: true if it left.
  */
-void perf_persist_drop(struct perf_member *member)
+bool perf_persist_drop(struct perf_member *member)
 {
 	struct perf_persist_ns *gone = NULL;
 	struct perf_leaving leaving;
@@ -464,13 +475,15 @@ void perf_persist_drop(struct perf_member *member)
 
 	mutex_lock(&perf_persist_lock);
 	perf_member_settle(member);
-	drop = member->for_trigger && READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED;
+	drop = member->for_trigger && !member->action &&
+	       READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED;
 	if (drop)
 		gone = start_leaving(&leaving, member, &hold);
 	mutex_unlock(&perf_persist_lock);
 
 	if (drop)
 		finish_leaving(&leaving, hold, gone);
+	return drop;
 }
 
 /*

@@ -187,7 +187,7 @@ int perf_member_may_see(struct perf_member *member)
 }
 
 /**
- * perf_persist_may_see - may the caller open each member of a namespace
+ * perf_persist_may_see - may the caller open each member of a namespace that has records
  * @ns:		the namespace, with the lock held
  *
  * Return: 0, -EACCES, -EPERM, or what the LSM says.
@@ -199,6 +199,9 @@ int perf_persist_may_see(struct perf_persist_ns *ns)
 
 	assert_registry();
 	for_each_ns_member(member, ns) {
+		/* It came for a trigger, and there are no records of it. */
+		if (member->for_trigger && !member->kept)
+			continue;
 		ret = perf_member_may_see(member);
 		if (ret)
 			break;

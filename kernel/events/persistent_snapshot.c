@@ -473,7 +473,7 @@ static long take_snapshot_locked(struct perf_persist_ns *ns, struct perf_snapsho
 	if (req->keep)
 		ns->keep = req->keep;
 	if (req->sizes.nr)
-		perf_persist_members_changed(ns);
+		perf_persist_members_changed(ns, true);
 	else
 		perf_snapshot_queue_spares(ns);
 	if (req->clear) {

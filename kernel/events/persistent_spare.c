@@ -115,12 +115,6 @@ static struct perf_snapshot_member *find_snapshot_member(struct perf_persist_ns 
 	return to_snapshot_member(perf_persist_find_member(snap, member->event->id));
 }
 
-/* What came for a trigger and writes nothing leaves nothing to look at. */
-static bool is_kept(struct perf_member *member)
-{
-	return !member->for_trigger || READ_ONCE(member->event->rb);
-}
-
 static unsigned int count_kept(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -128,7 +122,7 @@ static unsigned int count_kept(struct perf_persist_ns *ns)
 
 	assert_registry();
 	for_each_ns_member(member, ns)
-		nr += is_kept(member);
+		nr += member->kept;
 	return nr;
 }
 
@@ -141,7 +135,7 @@ static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 
 	assert_registry();
 	for_each_ns_member(member, ns) {
-		if (!is_kept(member))
+		if (!member->kept)
 			continue;
 		sm = *free;
 		*free = sm->next_writer;
@@ -150,6 +144,8 @@ static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 		sm->live = member;
 		sm->m.event = member->event;
 		sm->m.ns = snap;
+		sm->m.for_trigger = member->for_trigger;
+		sm->m.kept = true;
 		/* Not an opener: it is not kept running, once it was claimed. */
 		atomic_long_inc(&member->event->refcount);
 		rb_add(&sm->m.node, &snap->members, perf_member_less);
@@ -230,7 +226,11 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 	ret = -ENODEV;
 	if (!ns->unlinked) {
 		nr = count_kept(ns);
-		ret = sizes->nr > nr ? -EINVAL : perf_persist_reserve_members(nr);
+		/* The last one that is ordinary is leaving, and those of triggers follow. */
+		if (!nr)
+			ret = -ENODEV;
+		else
+			ret = sizes->nr > nr ? -EINVAL : perf_persist_reserve_members(nr);
 	}
 	mutex_unlock(&perf_persist_lock);
 	if (ret) {
@@ -492,6 +492,8 @@ static void init_ns(struct perf_persist_ns *ns)
 /* They keep the events that they are going to be of. */
 static void ns_leaving(struct perf_leaving *leaving)
 {
+	if (leaving->member && !leaving->member->kept)
+		return;
 	list_splice_tail_init(&leaving->ns->spares, &leaving->spares);
 	leaving->ns->nr_spares = 0;
 }

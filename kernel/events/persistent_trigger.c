@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Triggers: events that make a namespace of persistent events stop or take a
- * snapshot of itself, with no process alive.
+ * Triggers make a namespace of persistent events stop or take a snapshot of itself,
+ * with no process alive.
  *
  * Members fire it. When one overflows, this is what happens where:
  *
@@ -48,6 +48,7 @@
 /* What was done is not done again before, nor before so many times as long as it took. */
 #define PERF_TRIGGER_REST_NS	(10ULL * NSEC_PER_MSEC)
 #define PERF_TRIGGER_REST	4
+#define PERF_TRIGGER_TOOK_MAX_NS	(2ULL * NSEC_PER_SEC)
 
 /**
  * struct perf_trigger - when something happens, do something
@@ -94,7 +95,7 @@ struct perf_trigger {
 
 /**
  * struct perf_action - what a member does when it overflows
- * @entry:	in perf_trigger::actions, until the member leaves
+ * @entry:	in perf_trigger::actions, then with others that are to be freed
  * @event:	the event of the member
  * @trigger:	what it fires
  * @handler:	its overflow handler, which writes the record
@@ -218,7 +219,8 @@ static void trigger_overflow(struct perf_event *event, struct perf_sample_data *
 	smp_acquire__after_ctrl_dep();
 	action = READ_ONCE(event->overflow_handler_context);
 	/* The record first: what stops a buffer is the last thing that is in it. */
-	action->handler(event, data, regs);
+	if (READ_ONCE(event->rb))
+		action->handler(event, data, regs);
 	fire_trigger(action->trigger);
 }
 
@@ -288,7 +290,7 @@ static void trigger_worker(struct work_struct *work)
 	struct perf_trigger *trigger = container_of(work, struct perf_trigger, work);
 	struct perf_event_trigger *arg = &trigger->arg;
 	struct perf_persist_ns *ns = trigger->ns;
-	u64 start = ktime_get_boottime_ns(), now, due, until;
+	u64 start = ktime_get_ns(), took, now, due, until;
 	unsigned int number = 0;
 	long ret = 0;
 
@@ -299,6 +301,7 @@ static void trigger_worker(struct work_struct *work)
 
 	mutex_lock(&perf_persist_lock);
 	now = ktime_get_boottime_ns();
+	took = min(ktime_get_ns() - start, PERF_TRIGGER_TOOK_MAX_NS);
 	if (ret) {
 		/* It counts neither for the cool-down nor for how often it may act. */
 		WRITE_ONCE(trigger->started, trigger->started - 1);
@@ -308,8 +311,7 @@ static void trigger_worker(struct work_struct *work)
 	} else {
 		if (check_add_overflow(trigger->fired_at, arg->cool_down_ns, &until))
 			until = U64_MAX;
-		until = max3(until, now + PERF_TRIGGER_REST_NS,
-			     now + PERF_TRIGGER_REST * (now - start));
+		until = max3(until, now + PERF_TRIGGER_REST_NS, now + PERF_TRIGGER_REST * took);
 		due = trigger->fired_mono + arg->after_ns;
 		arg->acted++;
 		arg->error = 0;
@@ -488,7 +490,8 @@ static void link_action(struct perf_trigger *trigger, struct perf_action *action
 	list_add_tail(&action->entry, &trigger->actions);
 	member->action = action;
 	trigger->arg.nr_events++;
-	WRITE_ONCE(event->overflow_handler_context, action);
+	/* Who still calls trigger_overflow() for the last one finds all of this one. */
+	smp_store_release(&event->overflow_handler_context, (void *)action);
 	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
 	smp_store_release(&event->overflow_handler, trigger_overflow);
 }
@@ -515,10 +518,8 @@ static void free_actions(struct list_head *actions)
 		/* Somebody else may have given the event another one. */
 		cmpxchg(&event->overflow_handler_context, (void *)action, NULL);
 		kfree(action);
-		if (READ_ONCE(event->member->for_trigger)) {
+		if (perf_persist_drop(event->member))
 			perf_event_disable(event);
-			perf_persist_drop(event->member);
-		}
 		perf_persist_put_opener(event); /* Matches refcount_inc() in unlink_action() */
 	}
 	INIT_LIST_HEAD(actions);
@@ -530,7 +531,7 @@ static void ns_covered(struct perf_member *model, struct perf_member *member)
 	struct perf_action *action;
 
 	assert_registry();
-	if (!model->action)
+	if (!model->action || WARN_ON_ONCE(model->action->trigger->ns != member->ns))
 		return;
 	action = kzalloc(sizeof(*action), GFP_KERNEL);
 	if (action)
@@ -586,6 +587,27 @@ static void free_triggers(struct list_head *triggers, struct list_head *actions)
 	}
 }
 
+/* What @trigger is found by is NULL for a new one, unless it can't be made. */
+static long check_link(struct perf_persist_ns *ns, u32 number, struct perf_trigger **trigger)
+{
+	long ret;
+
+	assert_registry();
+	*trigger = NULL;
+	if (ns->unlinked)
+		return -ENODEV;
+	ret = perf_persist_may_write(ns);
+	if (ret)
+		return ret;
+	if (!number)
+		return ns->nr_triggers < PERF_TRIGGERS_MAX ? 0 : -ENOSPC;
+
+	*trigger = find_trigger(ns, number);
+	if (!*trigger)
+		return -ENOENT;
+	return (*trigger)->arg.when == PERF_TRIGGER_WHEN_EVENT ? 0 : -EINVAL;
+}
+
 /*
  * A new one, or the one that gets another member; in the latter case @new is NULL.
  * @event is of a member, or NULL.
@@ -594,31 +616,20 @@ static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u
 			 struct perf_event *event, struct perf_action *action)
 {
 	struct perf_member *member = event ? event->member : NULL;
-	struct perf_trigger *trigger = new;
+	struct perf_trigger *trigger;
 	long ret;
 
 	assert_registry();
-	if (ns->unlinked)
-		return -ENODEV;
-	ret = perf_persist_may_write(ns);
+	ret = check_link(ns, *number, &trigger);
 	if (ret)
 		return ret;
-
-	if (!new) {
-		trigger = find_trigger(ns, *number);
-		if (!trigger)
-			return -ENOENT;
-		if (trigger->arg.when != PERF_TRIGGER_WHEN_EVENT)
-			return -EINVAL;
-	} else if (ns->nr_triggers >= PERF_TRIGGERS_MAX) {
-		return -ENOSPC;
-	}
 	/* It may have left since. */
 	if (member && (member->ns != ns || READ_ONCE(member->state) != PERF_MEMBER_PUBLISHED ||
 		       member->action))
 		return -EBUSY;
 
 	if (new) {
+		trigger = new;
 		new->arg.number = ++ns->last_trigger;
 		list_add_tail(&new->entry, &ns->triggers);
 		ns->nr_triggers++;
@@ -702,9 +713,8 @@ static int join_for_trigger(struct perf_persist_ns *ns, struct perf_event *event
 	*joined = false;
 	if (READ_ONCE(event->member->state) != PERF_MEMBER_NONE)
 		return 0;
-	/* From then on the owner pays for its buffer. */
-	if (READ_ONCE(event->rb) && !perf_persist_may_spend(ns))
-		return -EPERM;
+	if (!perfmon_capable())
+		return -EACCES;
 
 	ret = perf_persist_join(ns, event, true);
 	*joined = !ret;
@@ -715,11 +725,19 @@ static int join_for_trigger(struct perf_persist_ns *ns, struct perf_event *event
 static long add_trigger_event(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
 			      struct perf_event *event, u32 *number)
 {
+	struct perf_trigger *new = NULL, *trigger;
 	struct perf_action *action = NULL;
-	struct perf_trigger *new = NULL;
 	bool joined = false;
-	long ret = -ENOMEM;
+	long ret;
 
+	/* Before anything is done that could be noticed */
+	mutex_lock(&perf_persist_lock);
+	ret = check_link(ns, *number, &trigger);
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		return ret;
+
+	ret = -ENOMEM;
 	if (!arg->number) {
 		new = alloc_trigger(ns, arg);
 		if (!new)
@@ -873,7 +891,8 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  * Return: 0, or
  *  -EFAULT	@arg is no address that can be read and written
  *  -EINVAL	a field is out of range, or does not go with another; the event
- *		does not sample, or has a buffer that is no member's
+ *		does not sample, or has a buffer that is no member's; or a name is
+ *		remembered from SET_NAME that is not the namespace's
  *  -E2BIG	the structure is larger than a page, or has fields that are not known
  *		here and not 0; its size now holds what the kernel knows
  *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
@@ -881,14 +900,13 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
  *		precise with a period and without wakeup_events, as the PMU may
  *		then hand over several at once
  *  -EBADF	not the file of an event
- *  -EACCES	the file of the event is for reading only
- *  -EPERM	the event has a buffer, the namespace is somebody else's, and the
- *		caller lacks CAP_IPC_LOCK
+ *  -EACCES	the file of the event is for reading only, or the caller lacks
+ *		CAP_PERFMON
  *  -EBUSY	the event is a member of another namespace, or fires a trigger
  *  -ENOENT	no such trigger; GET_TRIGGER: no more of them
  *  -ENOMEM	out of memory
  *  -ENOSPC	too many triggers, or see kernel.perf_event_max_persistent
- *  -ENODEV	the namespace was deleted
+ *  -ENODEV	the namespace was deleted, or the one that the event was in
  */
 long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)
 {
@@ -911,7 +929,18 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 	update_stop_list(ns);
 }
 
-/* Triggers go with the last member. */
+static bool has_other_ordinary(struct perf_persist_ns *ns, struct perf_member *leaving)
+{
+	struct perf_member *member;
+
+	for_each_ns_member(member, ns) {
+		if (member != leaving && !member->for_trigger)
+			return true;
+	}
+	return false;
+}
+
+/* Triggers go with the last member that is ordinary, and the others with them. */
 static void ns_leaving(struct perf_leaving *leaving)
 {
 	struct perf_persist_ns *ns = leaving->ns;
@@ -921,7 +950,7 @@ static void ns_leaving(struct perf_leaving *leaving)
 	assert_registry();
 	if (member && member->action)
 		unlink_action(member->action, &leaving->actions);
-	if (member && (first_member(ns) != member || following_member(member)))
+	if (member && (member->for_trigger || has_other_ordinary(ns, member)))
 		return;
 	list_for_each_entry_safe(trigger, next, &ns->triggers, entry)
 		unlink_trigger(trigger, &leaving->triggers, &leaving->actions);

@@ -295,7 +295,7 @@ static const struct persistent_member *ns__find_ring(const struct persistent_ns 
 	return NULL;
 }
 
-/* Without a buffer on its CPU, or the right to it, an event is only counted. */
+/* Without a buffer on its CPU an event is only counted. */
 static void redirect(const struct persistent_ns *ns, struct evsel *evsel)
 {
 	struct perf_cpu cpu;
@@ -401,16 +401,6 @@ static int ns__add_fd(struct persistent_ns *ns, struct perf_event_trigger *trigg
 	return ioctl(ns->fd, PERF_EVENT_IOC_ADD_TRIGGER, trigger) ? -errno : 0;
 }
 
-static int ns__add_event(struct persistent_ns *ns, struct perf_event_trigger *trigger, int fd)
-{
-	int err = ns__add_fd(ns, trigger, fd);
-
-	/* Somebody else's buffer: then it is only counted. */
-	if (err == -EPERM && !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, -1))
-		err = ns__add_fd(ns, trigger, fd);
-	return err;
-}
-
 /* The first one makes the trigger, and returns its number. */
 static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *trigger,
 			  struct evlist *evlist)
@@ -420,7 +410,7 @@ static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *t
 
 	evlist__for_each_entry(evlist, evsel) {
 		for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
-			err = ns__add_event(ns, trigger, FD(evsel, i));
+			err = ns__add_fd(ns, trigger, FD(evsel, i));
 	}
 
 	/* All of it, or none */

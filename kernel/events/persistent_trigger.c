@@ -264,6 +264,10 @@ void perf_persistent_fatal(bool panic)
  * After that
  */
 
+/*
+ * The worker is one of this CPU: it has to wait until all events that are about to record
+ * what happened have done so.
+ */
 static void trigger_irq_work(struct irq_work *irq_work)
 {
 	struct perf_trigger *trigger = container_of(irq_work, struct perf_trigger, irq_work);
@@ -272,7 +276,7 @@ static void trigger_irq_work(struct irq_work *irq_work)
 		hrtimer_start(&trigger->timer, ns_to_ktime(trigger->arg.after_ns),
 			      HRTIMER_MODE_REL_HARD);
 	else
-		queue_work(system_unbound_wq, &trigger->work);
+		queue_work(system_long_wq, &trigger->work);
 }
 
 static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
@@ -281,7 +285,7 @@ static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
 
 	if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
 		stop_now(trigger);
-	queue_work(system_unbound_wq, &trigger->work);
+	queue_work(system_long_wq, &trigger->work);
 	return HRTIMER_NORESTART;
 }
 

@@ -243,11 +243,14 @@ static int add_filter(struct evlist *evlist, const char *filter)
 	return 0;
 }
 
-/* What a record can have that another event writes to the buffer of @model */
+/*
+ * What a record can have that another event writes to the buffer of @model. Not the
+ * period: software events and tracepoints with that overflow each time they count.
+ */
 #define SHARED_SAMPLE_TYPE							\
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |	\
 	 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_ID | PERF_SAMPLE_CPU |		\
-	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER)
+	 PERF_SAMPLE_IDENTIFIER)
 
 static void config_record(struct perf_event_attr *attr, const struct perf_event_attr *model)
 {

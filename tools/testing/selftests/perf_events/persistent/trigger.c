@@ -990,7 +990,11 @@ TEST_F(trigger, bad_input)
 	other = event_open(&attr, -1, self->cpu, -1, 0);
 	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
 	EXPECT_REFUSED(-EINVAL, .fd = other);
+	/* A buffer of its own would go with the trigger, whoever writes to it by then. */
 	attr.write_backward = 1;
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
+	EXPECT_REFUSED(-EINVAL, .fd = other);
 	ro = member_reopen(self->id, 0, self->cpu, 0);
 	EXPECT_REFUSED(-EACCES, .fd = ro);
 
@@ -1184,6 +1188,49 @@ TEST_F(trigger, all_cpus_but)
 	ASSERT_EQ(0, wait_for_more(fd, 1, 0, 3, &t));
 	EXPECT_EQ(3, t.nr_events);
 	ASSERT_EQ(0, ns_delete(fd));
+}
+
+/* With the last member that did not come for a trigger all of it goes. */
+TEST_F(trigger, last_member)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_persist p = {};
+	int i, fd;
+
+	fd = member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < 3; i++) {
+		t.number = i == 2 ? 1 : 0;
+		ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	}
+	ASSERT_EQ(4, ns_count(self->id));
+	ASSERT_EQ(0, persist_claim(fd));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+	EXPECT_EQ(-ENOENT, ns_open(self->id, 0));
+	EXPECT_EQ(-ENODEV, next_member(self->fd, &p));
+	call_getppid(3);
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+}
+
+/* A member that writes nothing asks no more of a reader, and is in no snapshot. */
+TEST_F(trigger, nothing_to_see)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_persist p = {};
+
+	ASSERT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1)));
+	ASSERT_EQ(0, next_member(self->fd, &p));
+	ASSERT_EQ(1, p.spares);
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	/* The spare still fits. */
+	p.event_id = 0;
+	ASSERT_EQ(0, next_member(self->fd, &p));
+	EXPECT_EQ(1, p.spares);
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	EXPECT_EQ(0, t.failed);
+	EXPECT_EQ(1, ns_count(ns_lookup(self->snap)));
 }
 
 struct callchain_key {

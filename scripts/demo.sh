@@ -156,8 +156,8 @@ guest()
 	mkdir -p /tmp/demo && cd /tmp/demo
 
 	step 'A shell starts the recorder. "perf record -P" makes it and exits.'
-	printf '%s$ perf record -P flight -m 256 -e cpu-clock/freq=199/ -g -e sched:sched_process_exec -e syscalls:sys_enter_openat -a%s\n' "$bold" "$off"
-	bash -c 'perf record -P flight -m 256 -e cpu-clock/freq=199/ -g -e sched:sched_process_exec \
+	printf '%s$ perf record -P flight -m 256 -e cpu-clock/freq=199,call-graph=fp,name=clock/ -e sched:sched_process_exec -e syscalls:sys_enter_openat -a%s\n' "$bold" "$off"
+	bash -c 'perf record -P flight -m 256 -e cpu-clock/freq=199,call-graph=fp,name=clock/ -e sched:sched_process_exec \
 			-e syscalls:sys_enter_openat -a >create.txt 2>&1
 		 echo $? >created; exec sleep 1000' &
 	creator=$!
@@ -175,7 +175,7 @@ guest()
 
 	step 'It is in the list, and in sysfs like the events of any other PMU.'
 	run perf ctl -l
-	shows '^flight .*cpu-clock'
+	shows '^flight .*clock'
 	run 'cd /sys/bus/event_source/devices/persistent && grep . type events/*'
 	shows 'events/flight:config=0x'
 

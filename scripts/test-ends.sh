@@ -184,7 +184,8 @@ words()
 words
 result $? words
 
-# The module of a tracepoint stays as long as a namespace has the event.
+# The module of a tracepoint stays as long as a namespace has the event, and goes
+# after that, whatever snapshots there are and whoever still reads.
 module=$kernel/samples/trace_events/trace-events-sample.ko
 # shellcheck disable=SC2016
 VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash -exc '
@@ -195,9 +196,21 @@ VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash
 	perf record -e persistent/mod/ -a -o /tmp/p sleep 3
 	perf script -i /tmp/p | grep -q foo_bar
 	! rmmod trace-events-sample
+	perf ctl -s mod
+	perf record -e persistent/mod/ -a -o /tmp/q sleep 1000 &
+	reader=$!
+	until [ "$(ls -l /proc/$reader/fd | grep -c perf_event)" -ge "$(nproc)" ] &&
+		grep -q perf_event /proc/$reader/maps; do
+		sleep 0.1
+	done
 	perf ctl -d mod
 	rmmod trace-events-sample
 	! grep sample-trace /sys/kernel/tracing/available_events
+	perf record -e persistent/mod.1/ -a -o /tmp/r
+	perf script -i /tmp/r | grep -q foo_bar
+	kill -INT $reader
+	wait $reader || true
+	perf ctl -d mod.1
 ' "$module" >"$logs/module.log" 2>&1
 result $? module
 

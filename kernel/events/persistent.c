@@ -105,15 +105,16 @@ void __init perf_persist_fail(int error)
 	perf_persist_error = error;
 }
 
-/* Call @_what of each listener that has it. */
-#define tell(_what, ...)							\
-do {										\
-	struct perf_persist_listener *__listener;				\
-										\
-	list_for_each_entry(__listener, &perf_persist_listeners, entry) {	\
-		if (__listener->_what)						\
-			__listener->_what(__VA_ARGS__);				\
-	}									\
+#define for_each_listener(_listener)	\
+	list_for_each_entry(_listener, &perf_persist_listeners, entry)
+
+/* Not each listener has each callback. */
+#define tell(_callback, ...)				\
+do {							\
+	typeof(_callback) __callback = (_callback);	\
+							\
+	if (__callback)					\
+		__callback(__VA_ARGS__);		\
 } while (0)
 
 /**
@@ -123,9 +124,12 @@ do {										\
  */
 void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept)
 {
+	struct perf_persist_listener *listener;
+
 	assert_registry();
 	ns->members_seq += kept;
-	tell(members_changed, ns);
+	for_each_listener(listener)
+		tell(listener->members_changed, ns);
 }
 
 /**
@@ -134,8 +138,11 @@ void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept)
  */
 void perf_persist_buffers_changed(struct perf_persist_ns *ns)
 {
+	struct perf_persist_listener *listener;
+
 	assert_registry();
-	tell(buffers_changed, ns);
+	for_each_listener(listener)
+		tell(listener->buffers_changed, ns);
 }
 
 /**
@@ -144,18 +151,11 @@ void perf_persist_buffers_changed(struct perf_persist_ns *ns)
  */
 void perf_persist_published(struct perf_persist_ns *ns)
 {
-	assert_registry();
-	tell(published, ns);
-}
+	struct perf_persist_listener *listener;
 
-/**
- * perf_persist_enabled - all members of a namespace were enabled
- * @ns:		the namespace, with the lock held
- */
-void perf_persist_enabled(struct perf_persist_ns *ns)
-{
 	assert_registry();
-	tell(enabled, ns);
+	for_each_listener(listener)
+		tell(listener->published, ns);
 }
 
 /**
@@ -167,13 +167,17 @@ void perf_persist_enabled(struct perf_persist_ns *ns)
 void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
 			  struct perf_member *member)
 {
+	struct perf_persist_listener *listener;
+
 	assert_registry();
 	leaving->ns = get_persist_ns(ns);
 	leaving->member = member;
+	leaving->frozen = NULL;
 	INIT_LIST_HEAD(&leaving->spares);
 	INIT_LIST_HEAD(&leaving->triggers);
 	INIT_LIST_HEAD(&leaving->actions);
-	tell(leaving, leaving);
+	for_each_listener(listener)
+		tell(listener->leaving, leaving);
 }
 
 /**
@@ -184,7 +188,10 @@ void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *
  */
 void perf_persist_left(struct perf_leaving *leaving)
 {
-	tell(left, leaving);
+	struct perf_persist_listener *listener;
+
+	for_each_listener(listener)
+		tell(listener->left, leaving);
 	perf_persist_put(leaving->ns);
 }
 
@@ -195,8 +202,11 @@ void perf_persist_left(struct perf_leaving *leaving)
  */
 void perf_persist_covered(struct perf_member *model, struct perf_member *member)
 {
+	struct perf_persist_listener *listener;
+
 	assert_registry();
-	tell(covered, model, member);
+	for_each_listener(listener)
+		tell(listener->covered, model, member);
 }
 
 /*
@@ -284,9 +294,10 @@ struct perf_persist_ns *perf_persist_find_name(const char *name)
  */
 struct perf_persist_ns *perf_persist_alloc(void)
 {
+	struct perf_persist_listener *listener;
 	struct perf_persist_ns *ns;
 
-	ns = kzalloc(sizeof(*ns), GFP_KERNEL);
+	ns = kzalloc(sizeof(*ns), PERF_PERSIST_GFP);
 	if (!ns)
 		return NULL;
 
@@ -294,7 +305,8 @@ struct perf_persist_ns *perf_persist_alloc(void)
 	ns->members = RB_ROOT;
 	ns->generation = 1;
 	init_waitqueue_head(&ns->waitq);
-	tell(init, ns);
+	for_each_listener(listener)
+		tell(listener->init, ns);
 	return ns;
 }
 
@@ -343,12 +355,14 @@ struct perf_persist_ns *perf_persist_new(void)
  */
 void perf_persist_put(struct perf_persist_ns *ns)
 {
+	struct perf_persist_listener *listener;
 	struct perf_persist_ns *source;
 
 	/* A snapshot has a reference on what it was taken of. */
 	for (; ns && refcount_dec_and_test(&ns->refs); ns = source) {
 		source = ns->source;
-		tell(free, ns);
+		for_each_listener(listener)
+			tell(listener->free, ns);
 		if (ns->set)
 			perf_set_put(ns->set);
 		put_pid(ns->creator);
@@ -656,13 +670,15 @@ static int add_ns_files(struct perf_persist_ns *ns)
 	ns->enabled.store = ns_enabled_store;
 
 	ret = sysfs_add_file_to_group(kobj, &ns->file.attr, perf_persistent_events.name);
-	if (ret || is_snapshot(ns))
-		return ret;
-
-	ret = sysfs_add_file_to_group(kobj, &ns->enabled.attr, perf_persistent_enabled.name);
-	/* Against the second rule of the registry lock, but see ns_show(). */
-	if (ret)
-		sysfs_remove_file_from_group(kobj, &ns->file.attr, perf_persistent_events.name);
+	if (!ret && !is_snapshot(ns)) {
+		ret = sysfs_add_file_to_group(kobj, &ns->enabled.attr,
+					      perf_persistent_enabled.name);
+		/* Against the second rule of the registry lock, but see ns_show(). */
+		if (ret)
+			sysfs_remove_file_from_group(kobj, &ns->file.attr,
+						     perf_persistent_events.name);
+	}
+	WRITE_ONCE(ns->listed, !ret);
 	return ret;
 }
 
@@ -745,8 +761,6 @@ int perf_persist_take_name(struct perf_persist_ns *ns)
 	int ret;
 
 	assert_registry();
-	if (!ns->id)
-		ns->id = ++perf_persist_last_id;
 	ret = add_ns_files(ns);
 	if (!ret)
 		rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
@@ -754,14 +768,38 @@ int perf_persist_take_name(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_persist_add_snapshot - let a snapshot be opened that has a name
- * @ns:		the snapshot
+ * perf_persist_add_snapshot - let a snapshot be found by its name, which is free
+ * @ns:		the snapshot, which gets an id
+ *
+ * Allocates nothing. perf_persist_list_snapshot() does the rest.
  */
 void perf_persist_add_snapshot(struct perf_persist_ns *ns)
 {
 	assert_registry();
+	ns->id = ++perf_persist_last_id;
 	rb_add(&ns->id_node, &perf_persist_ids, ns_id_less);
+	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	ns->published = true;
+}
+
+/* Snapshots are shown in sysfs by one task and deleted by another. */
+static DEFINE_MUTEX(perf_persist_files_lock); /* perf_persist_ns::listed, but of new ones */
+
+/**
+ * perf_persist_list_snapshot - show a snapshot in sysfs
+ * @ns:		the snapshot, with a reference of the caller's
+ *
+ * Called without a lock, where it matters to nobody how long it takes.
+ *
+ * Return: 0, also if it is there or was deleted; or -ENOMEM.
+ */
+int perf_persist_list_snapshot(struct perf_persist_ns *ns)
+{
+	guard(mutex)(&perf_persist_files_lock);
+	/* Whoever deletes it looks at it after us. */
+	if (ns->listed || READ_ONCE(ns->unlinked))
+		return 0;
+	return add_ns_files(ns);
 }
 
 /**
@@ -775,7 +813,7 @@ void perf_persist_unlink(struct perf_persist_ns *ns)
 {
 	assert_registry();
 	rb_erase(&ns->id_node, &perf_persist_ids);
-	ns->unlinked = true;
+	WRITE_ONCE(ns->unlinked, true);
 	ns->generation++;
 	wake_up_poll(&ns->waitq, EPOLLPRI | EPOLLHUP);
 }
@@ -789,7 +827,10 @@ void perf_persist_unlink(struct perf_persist_ns *ns)
 void perf_persist_remove(struct perf_persist_ns *ns)
 {
 	if (ns->published) {
-		remove_ns_files(ns);
+		scoped_guard(mutex, &perf_persist_files_lock) {
+			if (ns->listed)
+				remove_ns_files(ns);
+		}
 
 		mutex_lock(&perf_persist_lock);
 		rb_erase(&ns->name_node, &perf_persist_names);

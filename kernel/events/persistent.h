@@ -13,11 +13,10 @@ struct perf_buffer;
 struct vm_area_struct;
 
 /* core.c, for persistent.c */
-struct perf_event_context *perf_event_ctx_lock(struct perf_event *event);
-void perf_event_ctx_unlock(struct perf_event *event, struct perf_event_context *ctx);
 void perf_remove_from_owner(struct perf_event *event);
 void perf_mmap_put(struct perf_event *event, struct perf_buffer *rb);
 void perf_event_retire(struct perf_event *event);
+void perf_event_revoke(struct perf_event *event);
 struct file *perf_event_file(struct perf_event *event, int f_flags);
 int perf_event_set_output(struct perf_event *event, struct perf_event *output_event);
 void perf_event_attach_buffer(struct perf_event *event, struct perf_buffer *rb);
@@ -37,6 +36,8 @@ int perf_persistent_event_init(struct perf_event *event, const struct perf_event
 void perf_persistent_event_free(struct perf_event *event);
 bool perf_persistent_last_opener(struct perf_event *event);
 void perf_persistent_released(struct perf_event *event);
+bool perf_persistent_is_deleted(struct perf_event *event);
+bool perf_persistent_is_revoked(struct perf_event *event);
 
 int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 			 int group_fd, unsigned long flags);
@@ -72,6 +73,16 @@ static inline bool perf_persistent_last_opener(struct perf_event *event)
 }
 
 static inline void perf_persistent_released(struct perf_event *event) { }
+
+static inline bool perf_persistent_is_deleted(struct perf_event *event)
+{
+	return false;
+}
+
+static inline bool perf_persistent_is_revoked(struct perf_event *event)
+{
+	return false;
+}
 
 static inline int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 				       int group_fd, unsigned long flags)

@@ -78,14 +78,14 @@ struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old)
 	struct perf_buffer_account *account = old ? old->account : NULL;
 	struct perf_buffer_set *set;
 
-	set = kzalloc(sizeof(*set), GFP_KERNEL_ACCOUNT);
+	set = kzalloc(sizeof(*set), PERF_PERSIST_GFP | __GFP_ACCOUNT);
 	if (!set)
 		return NULL;
 
 	if (account) {
 		refcount_inc(&account->refs);
 	} else {
-		account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
+		account = kzalloc(sizeof(*account), PERF_PERSIST_GFP | __GFP_ACCOUNT);
 		if (!account) {
 			kfree(set);
 			return NULL;
@@ -161,6 +161,17 @@ static void remove_from_set(struct perf_buffer *rb)
 	}
 	spin_unlock(&set->account->lock);
 	perf_set_put(set);
+}
+
+/**
+ * perf_set_move - count a buffer as part of another set of the same namespace
+ * @set:	the other set
+ * @rb:		the buffer, which nobody has mapped but the caller
+ */
+void perf_set_move(struct perf_buffer_set *set, struct perf_buffer *rb)
+{
+	remove_from_set(rb);
+	perf_set_add(set, rb, UINT_MAX);
 }
 
 /**
@@ -678,6 +689,38 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 	rb->mmap_user = get_uid(ns->cred->user);
 	atomic_set(&rb->mmap_count, 1);
 	return rb;
+}
+
+/**
+ * perf_persist_renew_buffer - make a buffer like a new one, for the same event
+ * @rb:		the buffer, which nobody has mapped or writes to; it counts as mapped
+ *		once from here on
+ *
+ * Who pays for it stays as it is.
+ */
+void perf_persist_renew_buffer(struct perf_buffer *rb)
+{
+	int i;
+
+	for (i = 0; i < rb->nr_pages; i++) {
+		memset(rb->data_pages[i], 0, PAGE_SIZE << page_order(rb));
+		cond_resched();
+	}
+	memset(rb->user_page, 0, PAGE_SIZE);
+	local_set(&rb->head, 0);
+	local_set(&rb->events, 0);
+	local_set(&rb->wakeup, 0);
+	local_set(&rb->lost, 0);
+	rb->nest = 0;
+	atomic_set(&rb->poll, 0);
+	if (rb->nr_pages)
+		WRITE_ONCE(rb->paused, 0);
+	if (rb->watermark == LONG_MAX)
+		WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
+	WRITE_ONCE(rb->held, 0);
+	rb->owner = NULL;
+	atomic_set(&rb->needs, 0);
+	atomic_set_release(&rb->mmap_count, 1);
 }
 
 /**

@@ -4,10 +4,7 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
-#include <linux/cgroup.h>
 #include <linux/compat.h>
-#include <linux/cpumask.h>
-#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
@@ -16,10 +13,7 @@
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/time_namespace.h>
-#include <linux/trace_events.h>
 #include <linux/uaccess.h>
-#include <linux/user_namespace.h>
 
 #include "internal.h"
 #include "persistent.h"
@@ -60,186 +54,13 @@ static int get_string(struct perf_persist_string *str, const char __user *ustr, 
 }
 
 /*
- * PERF_EVENT_IOC_GET_PERSIST
- */
-
-static void fill_live_info(struct perf_event_persist *info, struct perf_member *member)
-{
-	struct perf_persist_ns *ns = member->ns;
-	struct perf_event *event = member->event;
-	struct perf_member *owner;
-	struct perf_buffer *rb;
-
-	rb = ring_buffer_get(event);
-	if (rb) {
-		owner = perf_persist_buffer_owner(ns, rb);
-		if (owner)
-			info->output_id = owner->event->id;
-		info->buffer_size = perf_data_size(rb);
-		info->buffer_seq = rb->seq;
-		if (rb->overwrite)
-			info->flags |= PERF_PERSIST_OVERWRITE;
-		if (rb->nr_pages && READ_ONCE(rb->paused))
-			info->flags |= PERF_PERSIST_STOPPED;
-		ring_buffer_put(rb);
-	}
-	if (!cpu_online(event->cpu) || perf_member_is_offline(member))
-		info->flags |= PERF_PERSIST_OFFLINE;
-	if (!perf_member_is_enabled(member))
-		info->flags |= PERF_PERSIST_DISABLED;
-	if (ns->all_cpus)
-		info->flags |= PERF_PERSIST_ALL_CPUS;
-	info->trigger = perf_trigger_number(member);
-	info->missed = perf_member_missed(member);
-	info->lost = perf_member_lost(member, info->missed);
-	info->number = ns->number;
-	info->keep = ns->keep;
-	info->spares = perf_snapshot_nr_spares(ns);
-}
-
-static void fill_info(struct perf_event_persist *info, struct perf_member *member)
-{
-	struct perf_persist_ns *ns = member->ns;
-	struct perf_event *event = member->event;
-
-	assert_registry();
-
-	/* What the caller passed, and nothing of what it did not know. */
-	*info = (struct perf_event_persist) {
-		.size		= info->size,
-		.attr_size	= info->attr_size,
-		.attr		= info->attr,
-	};
-	if (is_snapshot(ns))
-		perf_snapshot_fill_info(info, member);
-	else
-		fill_live_info(info, member);
-
-	if (member->for_trigger)
-		info->flags |= PERF_PERSIST_FOR_TRIGGER;
-	info->ns_id = ns->id;
-	info->event_id = event->id;
-	info->created_ns = timens_add_boottime_ns(ns->created_ns);
-#ifdef CONFIG_CGROUP_PERF
-	if (event->cgrp)
-		info->cgroup_id = cgroup_id(event->cgrp->css.cgroup);
-#endif
-	info->cpu = event->cpu;
-	info->owner_uid = from_kuid_munged(current_user_ns(), ns->cred->uid);
-	memcpy(info->owner_comm, ns->owner_comm, sizeof(info->owner_comm));
-	memcpy(info->name, ns->name, sizeof(info->name));
-	if (member->label)
-		strscpy_pad(info->label, member->label);
-}
-
-static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
-{
-	perf_member_copy_attr(attr, member);
-
-	/* The kprobe and uprobe PMUs take a pointer to a string of the creator's. */
-	if (perf_member_has_tp(member) && attr->type != PERF_TYPE_TRACEPOINT)
-		attr->kprobe_func = 0;
-
-	/* perf_copy_attr() fills in sample_max_stack, whatever size was passed. */
-	attr->size = clamp_t(u32, attr->size, PERF_ATTR_SIZE_VER5, sizeof(*attr));
-}
-
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER2);
-
-/**
- * perf_is_get_persist - is it PERF_EVENT_IOC_GET_PERSIST
- * @cmd:	ioctl number
- *
- * Return: true if so, whatever size the caller knows of.
- */
-bool perf_is_get_persist(unsigned int cmd)
-{
-	return perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_PERSIST);
-}
-
-static int get_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo)
-{
-	int ret;
-
-	ret = perf_persist_get_struct(info, sizeof(*info), PERF_EVENT_PERSIST_SIZE_VER0, uinfo);
-	if (ret)
-		return ret;
-	return info->__reserved ? -EINVAL : 0;
-}
-
-static int put_info(struct perf_event_persist *info, struct perf_event_persist __user *uinfo,
-		    const struct perf_event_attr *attr)
-{
-	u32 room = info->attr_size;
-
-	info->attr_size = 0;
-	if (info->attr && attr) {
-		if (room < attr->size) {
-			if (put_user(attr->size, &uinfo->attr_size))
-				return -EFAULT;
-			return -E2BIG;
-		}
-		if (copy_to_user(u64_to_user_ptr(info->attr), attr, attr->size))
-			return -EFAULT;
-		info->attr_size = attr->size;
-	}
-
-	return perf_persist_put_struct(uinfo, info, sizeof(*info));
-}
-
-/**
- * perf_persist_get_info - PERF_EVENT_IOC_GET_PERSIST on a member
- * @event:	its event
- * @member:	the member, or NULL
- * @uinfo:	the argument
- *
- * Called without a lock. The head is that of the buffer that is described.
- *
- * Return: 0, or see perf_persistent_ioctl().
- */
-long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
-			   struct perf_event_persist __user *uinfo)
-{
-	struct perf_event_persist info;
-	struct perf_event_attr attr;
-	struct perf_buffer *rb = NULL;
-	int ret;
-
-	ret = get_info(&info, uinfo);
-	if (ret)
-		return ret;
-	if (!member)
-		return -ENOENT;
-
-	mutex_lock(&perf_persist_lock);
-	perf_member_settle(member);
-	if (member->ns) {
-		fill_info(&info, member);
-		fill_attr(&attr, member);
-		if (!is_snapshot(member->ns))
-			rb = ring_buffer_get(event);
-	} else {
-		ret = -ENOENT;
-	}
-	mutex_unlock(&perf_persist_lock);
-	if (ret)
-		return ret;
-
-	if (rb) {
-		info.head = perf_persist_read_head(event, rb).head;
-		ring_buffer_put(rb);
-	}
-	return put_info(&info, uinfo, &attr);
-}
-
-/*
  * The file of a namespace
  */
 
 /**
  * struct perf_persist_file - an open namespace
  * @ns:		NULL until the file is bound to one, then it stays
- * @seen:	generation of @ns when the last listing through this file began
+ * @seen:	generation of @ns at the last GET_PERSIST through this file
  *
  * Protected by perf_persist_lock; @ns can be read without once it is set.
  */
@@ -297,47 +118,26 @@ static long name_file(struct perf_persist_file *pf, const char __user *ustr)
 	return ret;
 }
 
-static long get_next_info(struct perf_persist_file *pf, struct perf_event_persist __user *uinfo)
+static long set_note(struct perf_persist_ns *ns, const char __user *ustr)
 {
-	struct perf_event_persist info;
-	struct perf_event_attr attr;
-	struct perf_member *member;
-	bool withheld = false;
-	int ret;
+	char note[PERF_PERSIST_NAME_SIZE];
+	long ret;
 
-	ret = get_info(&info, uinfo);
+	ret = strncpy_from_user(note, ustr, sizeof(note));
+	if (ret < 0)
+		return ret;
+	if (ret == sizeof(note) || (*note && !perf_persist_valid_label(note)))
+		return -EINVAL;
+
+	guard(mutex)(&perf_persist_lock);
+	if (ns->unlinked)
+		return -ENODEV;
+	ret = perf_persist_may_write(ns);
 	if (ret)
 		return ret;
-
-	mutex_lock(&perf_persist_lock);
-	perf_persist_settle(pf->ns);
-	if (pf->ns->unlinked) {
-		ret = -ENODEV;
-		goto unlock;
-	}
-	if (!info.event_id)
-		pf->seen = pf->ns->generation;
-
-	member = perf_persist_next_member(pf->ns, info.event_id);
-	if (!member) {
-		ret = -ENOENT;
-		goto unlock;
-	}
-
-	fill_info(&info, member);
-	info.head = 0;
-	fill_attr(&attr, member);
-	withheld = perf_member_may_see(member);
-	if (withheld) {
-		info.flags |= PERF_PERSIST_ATTR_WITHHELD;
-		memset(info.label, 0, sizeof(info.label));
-	}
-unlock:
-	mutex_unlock(&perf_persist_lock);
-	if (ret)
-		return ret;
-
-	return put_info(&info, uinfo, withheld ? NULL : &attr);
+	strscpy_pad(ns->note, note);
+	perf_persist_changed(ns);
+	return 0;
 }
 
 static long delete_ns(struct perf_persist_ns *ns)
@@ -345,13 +145,35 @@ static long delete_ns(struct perf_persist_ns *ns)
 	return is_snapshot(ns) ? perf_snapshot_delete(ns) : perf_persist_delete(ns);
 }
 
+static bool is_ns_ioctl(unsigned int cmd)
+{
+	switch (cmd) {
+	case PERF_EVENT_IOC_ENABLE:
+	case PERF_EVENT_IOC_DISABLE:
+	case PERF_EVENT_IOC_SET_PERSIST:
+	case PERF_EVENT_IOC_JOIN:
+	case PERF_EVENT_IOC_SET_NOTE:
+	case PERF_EVENT_IOC_STOP:
+	case PERF_EVENT_IOC_RESUME:
+		return true;
+	}
+	return perf_is_snapshot_ioctl(cmd) || perf_is_trigger_ioctl(cmd) ||
+	       perf_is_tasks_ioctl(cmd);
+}
+
+static bool is_for_readers(unsigned int cmd)
+{
+	return perf_trigger_ioctl_reads(cmd) || perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TASKS);
+}
+
 /**
  * perf_persist_file_ioctl - the ioctls of a namespace
  * @file:	file of the namespace
  * @cmd:	ioctl number: SET_NAME binds an unbound file to the namespace of
- *		that name, GET_PERSIST walks its members, ENABLE and DISABLE
- *		are for all of them, JOIN adds one, SET_PERSIST with NULL deletes
- *		it; see also perf_snapshot_ioctl(), perf_trigger_ioctl() and
+ *		that name, GET_PERSIST describes it, GET_MEMBER walks its members,
+ *		ENABLE and DISABLE are for all of them, JOIN adds one, SET_NOTE
+ *		attaches a text, SET_PERSIST with NULL deletes it; see also
+ *		perf_stop_ioctl(), perf_snapshot_ioctl(), perf_trigger_ioctl() and
  *		perf_tasks_ioctl()
  * @arg:	its argument
  *
@@ -360,22 +182,25 @@ static long delete_ns(struct perf_persist_ns *ns)
  * Return: 0, or
  *  -ENOTTY	@cmd is none of them
  *  -EFAULT	@arg is no address that can be read, or written
- *  -EINVAL	the file is not bound to a namespace; SET_PERSIST with an
- *		address; ENABLE or DISABLE of a snapshot; not a name; or see
- *		GET_PERSIST on an event; JOIN: see SET_NAME on an event
- *  -EACCES	anything but SET_NAME, GET_PERSIST, GET_TRIGGER and GET_TASKS, and the
- *		file is for reading only; SET_NAME, and the caller may not open the first
- *		member; JOIN without CAP_PERFMON, or with an event that is for
- *		reading only or whose buffer somebody could write to
+ *  -EINVAL	the file is not bound to a namespace; SET_PERSIST, STOP or RESUME with
+ *		an argument; SET_NAME: not a name;
+ *		SET_NOTE: too long, or with a control character; GET_PERSIST and
+ *		GET_MEMBER: see there on an event; JOIN: see SET_NAME on an event
+ *  -EACCES	anything but SET_NAME, GET_PERSIST, GET_MEMBER, GET_TRIGGER,
+ *		GET_TRIGGER_STATE and GET_TASKS, and the file is for reading only;
+ *		SET_NAME, and the caller may not open the first member; JOIN without
+ *		CAP_PERFMON, or with an event that is for reading only or whose buffer
+ *		somebody could write to
  *  -EPERM	JOIN: the namespace is somebody else's, and the caller lacks
  *		CAP_IPC_LOCK; or see -EPERM of SET_NAME on an event
  *  -EBADF	JOIN: not a descriptor of an event
- *  -EOPNOTSUPP	JOIN: to a snapshot; or see SET_PERSIST on an event
+ *  -EOPNOTSUPP	ENABLE, DISABLE, JOIN, STOP, RESUME: it is a snapshot; or see
+ *		SET_PERSIST on an event
  *  -EBUSY	SET_NAME: the file is bound already; JOIN: the event is in a
  *		namespace
- *  -ENOENT	SET_NAME: no such namespace; GET_PERSIST: no more members
+ *  -ENOENT	SET_NAME: no such namespace; GET_MEMBER: no more members
  *  -ENODEV	the namespace was deleted
- *  -E2BIG	see GET_PERSIST on an event
+ *  -E2BIG	see GET_PERSIST and GET_MEMBER on an event
  *  -ENOSPC	JOIN: as many members as kernel.perf_event_max_persistent allows
  */
 static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -386,40 +211,38 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 
 	if (cmd == PERF_EVENT_IOC_SET_NAME)
 		return name_file(pf, argp);
-
 	if (perf_is_get_persist(cmd))
-		return ns ? get_next_info(pf, argp) : -EINVAL;
+		return ns ? perf_persist_get_info(ns, NULL, &pf->seen, argp) : -EINVAL;
+	if (perf_is_get_member(cmd))
+		return ns ? perf_persist_get_next_member(ns, argp) : -EINVAL;
 
-	switch (cmd) {
-	case PERF_EVENT_IOC_ENABLE:
-	case PERF_EVENT_IOC_DISABLE:
-	case PERF_EVENT_IOC_SET_PERSIST:
-	case PERF_EVENT_IOC_JOIN:
-		break;
-	default:
-		if (!perf_is_snapshot_ioctl(cmd) && !perf_is_trigger_ioctl(cmd) &&
-		    !perf_is_tasks_ioctl(cmd))
-			return -ENOTTY;
-	}
-
-	if (!(file->f_mode & FMODE_WRITE) && !perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TRIGGER) &&
-	    !perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TASKS))
+	if (!is_ns_ioctl(cmd))
+		return -ENOTTY;
+	if (!(file->f_mode & FMODE_WRITE) && !is_for_readers(cmd))
 		return -EACCES;
 	if (!ns)
 		return -EINVAL;
 
-	if (cmd == PERF_EVENT_IOC_SET_PERSIST)
-		return argp ? -EINVAL : delete_ns(ns);
-	if (cmd == PERF_EVENT_IOC_JOIN)
-		return perf_persist_join_fd(ns, argp);
 	if (perf_is_snapshot_ioctl(cmd))
 		return perf_snapshot_ioctl(ns, cmd, arg);
 	if (perf_is_trigger_ioctl(cmd))
-		return perf_trigger_ioctl(ns, cmd, arg);
+		return perf_trigger_ioctl(ns, cmd, argp);
 	if (perf_is_tasks_ioctl(cmd))
 		return perf_tasks_ioctl(ns, cmd, argp);
 
-	return perf_persist_enable(ns, cmd == PERF_EVENT_IOC_ENABLE);
+	switch (cmd) {
+	case PERF_EVENT_IOC_SET_PERSIST:
+		return argp ? -EINVAL : delete_ns(ns);
+	case PERF_EVENT_IOC_JOIN:
+		return perf_persist_join_fd(ns, argp);
+	case PERF_EVENT_IOC_SET_NOTE:
+		return set_note(ns, argp);
+	case PERF_EVENT_IOC_STOP:
+	case PERF_EVENT_IOC_RESUME:
+		return arg ? -EINVAL : perf_stop_ioctl(ns, cmd == PERF_EVENT_IOC_STOP);
+	default:
+		return perf_persist_enable(ns, cmd == PERF_EVENT_IOC_ENABLE);
+	}
 }
 
 #ifdef CONFIG_COMPAT
@@ -628,6 +451,22 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	return fd;
 }
 
+/* What is stopped goes on by PERF_EVENT_IOC_RESUME alone. */
+static int pause_buffer(struct perf_buffer *rb, bool pause)
+{
+	struct perf_persist_ns *ns = rb->owner ? rb->owner->ns : NULL;
+
+	assert_registry();
+	if (ns && READ_ONCE(ns->stopped))
+		return pause ? 0 : -EBUSY;
+	rb_toggle_paused(rb, pause);
+	/* A trigger that stops it just now wins. Pairs with the one in perf_stop_now(). */
+	smp_mb();
+	if (ns && READ_ONCE(ns->stopped))
+		rb_toggle_paused(rb, true);
+	return 0;
+}
+
 /*
  * PERF_EVENT_IOC_PAUSE_OUTPUT of an event that writes to the buffer of a member,
  * which a snapshot may be about to replace.
@@ -661,10 +500,8 @@ static long pause_output(struct file *file, bool pause)
 		perf_persist_settle(ns);
 	}
 	ret = -EINVAL;
-	if (rb && rb->nr_pages) {
-		rb_toggle_paused(rb, pause);
-		ret = 0;
-	}
+	if (rb && rb->nr_pages)
+		ret = pause_buffer(rb, pause);
 	mutex_unlock(&perf_persist_lock);
 	if (rb)
 		ring_buffer_put(rb);
@@ -691,12 +528,12 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *
  * Return: 0, or
  *  -ENOIOCTLCMD @cmd is none of them
- *  -EACCES	the file is for reading only and @cmd is not GET_PERSIST, or the
- *		caller lacks CAP_PERFMON
+ *  -EACCES	the file is for reading only and @cmd is not GET_PERSIST or GET_MEMBER, or
+ *		the caller lacks CAP_PERFMON
  *  -EFAULT	@arg is no address that can be read, or written
  *  -EOPNOTSUPP	events of a task, of a group, with an AUX area or sigtrap
- *  -ENODEV	the namespace was deleted; GET_PERSIST goes on to answer, for
- *		those who still read
+ *  -ENODEV	the namespace was deleted; GET_PERSIST and GET_MEMBER go on to answer,
+ *		for those who still read
  *  -ENOMEM	out of memory
  *  -EPERM	publishing, and the user may not lock what the buffers take beyond
  *		perf_event_mlock_kb, see RLIMIT_MEMLOCK
@@ -727,11 +564,14 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *  -EBUSY	the namespace has a name
  *  -EPERM	another process made the namespace
  *
- * GET_PERSIST:
+ * PAUSE_OUTPUT, in which all but these are as for an ordinary event:
+ *  -EBUSY	to go on: the namespace of the buffer is stopped
+ *
+ * GET_PERSIST and GET_MEMBER:
  *  -ENOENT	the event is in no namespace
  *  -EINVAL	size is too small, or a reserved field is not zero
  *  -E2BIG	size is too large, which now holds what the kernel knows; or
- *		attr_size is too small, which now holds what it takes
+ *		attr_size is too small, which now holds what is needed
  */
 long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -739,9 +579,13 @@ long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 	void __user *argp = (void __user *)arg;
 	int ret;
 
-	if (perf_is_get_persist(cmd)) {
+	if (perf_is_get_persist(cmd) || perf_is_get_member(cmd)) {
 		ret = security_perf_event_read(event);
-		return ret ? ret : perf_persist_get_info(event, event->member, argp);
+		if (ret)
+			return ret;
+		return perf_is_get_persist(cmd) ?
+		       perf_persist_get_info(NULL, event->member, NULL, argp) :
+		       perf_persist_get_member(event, event->member, argp);
 	}
 	if (cmd == PERF_EVENT_IOC_PAUSE_OUTPUT)
 		return pause_output(file, arg);

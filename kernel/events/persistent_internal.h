@@ -3,9 +3,11 @@
  * What the files of persistent events know of each other. They are rooms on four floors,
  * and calls go down only, or stay on a floor:
  *
- *  4  who asks			persistent_file.c, persistent_snapshot_file.c
+ *  4  who asks			persistent_file.c, persistent_info.c,
+ *				persistent_snapshot_file.c, persistent_trigger_file.c
  *  3  what happens by itself	persistent_trigger.c, persistent_hotplug.c
- *  2  other buffers		persistent_snapshot.c, persistent_spare.c, persistent_tasks.c
+ *  2  other buffers		persistent_snapshot.c, persistent_spare.c, persistent_stop.c,
+ *				persistent_tasks.c
  *  1  what there is		persistent.c, persistent_publish.c, persistent_member.c,
  *				persistent_rights.c, persistent_buffer.c
  *  0  hooks			core.c, ring_buffer.c
@@ -62,28 +64,35 @@ struct ucounts;
  *		other, the first one after NULL
  * @tasks:	records of tasks that are older, or NULL
  * @owner_comm:	program that made it
- * @created_ns:	when, in ns of CLOCK_BOOTTIME
+ * @created_ns:	when, in ns of CLOCK_BOOTTIME; of a snapshot: when the last buffer was
+ *		replaced
+ * @note:	a text for people, or empty
  * @name:	empty until it is published
  * @file:	in the "events" directory of the PMU, named @name
  * @enabled:	the same in "enabled", not for a snapshot
- * @snapshot_lock: one snapshot at a time: how many buffers there are is known; taken
- *		before perf_persist_lock
+ * @listed:	these files are there
+ * @snapshot_lock: one at a time makes buffers: how many there are is known; taken before
+ *		perf_persist_lock
  * @source:	of a snapshot: what it was taken of; else NULL
  * @entry:	of a snapshot: in the list of @source, or in that of its spares
  * @snapshots:	that were taken of it, the oldest first
  * @nr_snapshots: how many these are
  * @keep:	how many of them there may be
  * @number:	of a snapshot: its own; else that of the last one that was taken
+ * @swap_begin_ns: of a snapshot: just before the first buffer was replaced
  * @trigger:	of a snapshot: number of the trigger that took it, or 0
  * @spares:	snapshots to be, with buffers that are empty
  * @nr_spares:	how many these are
  * @want_spares: how many there should be
- * @spare_work:	makes them
+ * @trimmed:	snapshots that were trimmed; what nobody has mapped becomes a spare
+ * @snapshot_work: shows snapshots in sysfs, makes spares, and frees what was trimmed
  * @triggers:	that are armed on it, in the order of their numbers
  * @nr_triggers: how many these are
  * @last_trigger: number of the last one that was made
- * @stopped:	a trigger stopped its buffers; written in any context
- * @stop_list:	what a trigger would stop; under RCU, NULL if there is none
+ * @nr_stoppers: how many of them stop it
+ * @stopped:	its buffers are frozen; written in any context
+ * @stop_list:	what there is to stop; under RCU, NULL if there are no stoppers, or was
+ *		no memory
  *
  * What changes is protected by perf_persist_lock.
  */
@@ -110,9 +119,11 @@ struct perf_persist_ns {
 	struct perf_tasks	*tasks;
 	char			owner_comm[PERF_PERSIST_COMM_SIZE];
 	u64			created_ns;
+	char			note[PERF_PERSIST_NAME_SIZE];
 	char			name[PERF_PERSIST_NAME_SIZE];
 	struct device_attribute	file;
 	struct device_attribute	enabled;
+	bool			listed;
 
 	struct mutex		snapshot_lock; /* for one at a time */
 	struct perf_persist_ns	*source;
@@ -121,15 +132,18 @@ struct perf_persist_ns {
 	unsigned int		nr_snapshots;
 	unsigned int		keep;
 	unsigned int		number;
+	u64			swap_begin_ns;
 	unsigned int		trigger;
 	struct list_head	spares;
 	unsigned int		nr_spares;
 	unsigned int		want_spares;
-	struct work_struct	spare_work;
+	struct list_head	trimmed;
+	struct delayed_work	snapshot_work;
 
 	struct list_head	triggers;
 	unsigned int		nr_triggers;
 	unsigned int		last_trigger;
+	unsigned int		nr_stoppers;
 	bool			stopped;
 	struct perf_stop_list __rcu *stop_list;
 };
@@ -141,6 +155,7 @@ struct perf_persist_ns {
  * @spares:	spares, which keep members alive
  * @triggers:	triggers that nothing fires any more
  * @actions:	what members do no more when they overflow
+ * @frozen:	buffer of @member that was stopped, or NULL
  */
 struct perf_leaving {
 	struct perf_persist_ns	*ns;
@@ -148,6 +163,7 @@ struct perf_leaving {
 	struct list_head	spares;
 	struct list_head	triggers;
 	struct list_head	actions;
+	struct perf_buffer	*frozen;
 };
 
 /**
@@ -157,7 +173,6 @@ struct perf_leaving {
  * @published:	one was given its name; with perf_persist_lock
  * @members_changed: members came or left, or have buffers of another size; with the lock
  * @buffers_changed: members have other buffers; with the lock
- * @enabled:	all members were enabled; with the lock
  * @leaving:	members are about to leave it; with the lock. Takes what has to go with
  *		them off its lists
  * @left:	after @leaving, without the lock and before the members are gone: frees that
@@ -172,7 +187,6 @@ struct perf_persist_listener {
 	void			(*published)(struct perf_persist_ns *ns);
 	void			(*members_changed)(struct perf_persist_ns *ns);
 	void			(*buffers_changed)(struct perf_persist_ns *ns);
-	void			(*enabled)(struct perf_persist_ns *ns);
 	void			(*leaving)(struct perf_leaving *leaving);
 	void			(*left)(struct perf_leaving *leaving);
 	void			(*covered)(struct perf_member *model, struct perf_member *member);
@@ -202,6 +216,8 @@ enum perf_member_state {
  * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
  * @for_trigger: it came for a trigger, and leaves with it
  * @kept:	it is in snapshots; not if it came for a trigger and writes to no buffer
+ * @revoked:	nothing is left of the event but memory, see perf_event_revoke()
+ * @needs:	what it takes to make such an event, see perf_buffer::needs
  * @wanted:	while the CPU is offline: to be enabled when it is back;
  *		protected by event->ctx->mutex
  * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
@@ -228,6 +244,8 @@ struct perf_member {
 	bool			all_cpus;
 	bool			for_trigger;
 	bool			kept;
+	bool			revoked;
+	u8			needs;
 	bool			wanted;
 	char			*filter;
 	struct llist_node	deferred;
@@ -263,6 +281,9 @@ static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *
 	}
 	return member;
 }
+
+/* Nobody is killed to make room for a snapshot. */
+#define PERF_PERSIST_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* persistent.c */
 extern struct mutex perf_persist_lock;
@@ -307,7 +328,6 @@ void perf_persist_fail(int error);
 void perf_persist_published(struct perf_persist_ns *ns);
 void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept);
 void perf_persist_buffers_changed(struct perf_persist_ns *ns);
-void perf_persist_enabled(struct perf_persist_ns *ns);
 void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
 			  struct perf_member *member);
 void perf_persist_left(struct perf_leaving *leaving);
@@ -328,6 +348,7 @@ bool perf_persist_valid_snapshot_name(const char *name);
 bool perf_persist_valid_label(const char *label);
 int perf_persist_take_name(struct perf_persist_ns *ns);
 void perf_persist_add_snapshot(struct perf_persist_ns *snap);
+int perf_persist_list_snapshot(struct perf_persist_ns *snap);
 void perf_persist_unlink(struct perf_persist_ns *ns);
 void perf_persist_remove(struct perf_persist_ns *ns);
 bool perf_member_less(struct rb_node *a, const struct rb_node *b);
@@ -376,9 +397,11 @@ int perf_member_hold(struct perf_member *member);
 int perf_member_check_output(struct perf_member *member);
 struct perf_held perf_member_unhold(struct perf_member *member);
 void perf_member_release(struct perf_held hold);
+void perf_member_revoke(struct perf_member *member);
 void perf_persist_reinstall(struct perf_event *event);
 
 /* persistent_rights.c */
+void perf_member_set_needs(struct perf_member *member);
 int perf_member_may_open(struct perf_member *member);
 int perf_member_may_see(struct perf_member *member);
 int perf_persist_may_see(struct perf_persist_ns *ns);
@@ -403,6 +426,7 @@ struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old);
 void perf_set_put(struct perf_buffer_set *set);
 int perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb, unsigned int max);
 void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b);
+void perf_set_move(struct perf_buffer_set *set, struct perf_buffer *rb);
 void perf_set_mapped(struct perf_buffer *rb);
 void perf_set_gone(struct perf_buffer_set *set);
 void perf_set_report(struct perf_buffer_set *set, const char *name);
@@ -421,12 +445,14 @@ void perf_member_uncharge(struct perf_member *member);
 void perf_member_settle_charge(struct perf_member *member);
 struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
 					    unsigned int nr_pages);
+void perf_persist_renew_buffer(struct perf_buffer *rb);
 void perf_persist_free_buffer(struct perf_buffer *rb);
 
 /* persistent_snapshot.c and persistent_spare.c */
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
 			u64 *frozen_mono);
 long perf_snapshot_delete(struct perf_persist_ns *snap);
+long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep);
 unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns);
 bool perf_is_snapshot_ioctl(unsigned int cmd);
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
@@ -437,24 +463,55 @@ bool perf_is_tasks_ioctl(unsigned int cmd);
 long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 		      struct perf_event_tasks __user *arg);
 
+/* persistent_stop.c */
+bool perf_stop_now(struct perf_persist_ns *ns);
+int perf_stop_prepare(struct perf_persist_ns *ns);
+void perf_stop_unprepare(struct perf_persist_ns *ns);
+long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop);
+
 /* persistent_trigger.c */
 unsigned int perf_trigger_number(struct perf_member *member);
-bool perf_is_trigger_ioctl(unsigned int cmd);
-long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
+long perf_trigger_add(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
+		      u32 *number);
+long perf_trigger_add_event(struct perf_persist_ns *ns, u32 number, struct perf_event *event);
+long perf_trigger_get_next(struct perf_persist_ns *ns, u32 last, struct perf_event_trigger *arg);
+long perf_trigger_get_state(struct perf_persist_ns *ns, u32 number,
+			    struct perf_event_trigger_state *state);
+long perf_trigger_arm(struct perf_persist_ns *ns, u32 number);
+long perf_trigger_delete(struct perf_persist_ns *ns, u32 number);
 
-/* persistent_file.c */
-bool perf_is_get_persist(unsigned int cmd);
-long perf_persist_get_info(struct perf_event *event, struct perf_member *member,
+/* persistent_trigger_file.c */
+bool perf_is_trigger_ioctl(unsigned int cmd);
+bool perf_trigger_ioctl_reads(unsigned int cmd);
+long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, void __user *arg);
+
+/* persistent_info.c */
+long perf_persist_get_info(struct perf_persist_ns *ns, struct perf_member *member, u64 *seen,
 			   struct perf_event_persist __user *uinfo);
+long perf_persist_get_member(struct perf_event *event, struct perf_member *member,
+			     struct perf_event_persist_member __user *uinfo);
+long perf_persist_get_next_member(struct perf_persist_ns *ns,
+				  struct perf_event_persist_member __user *uinfo);
 
 /* persistent_snapshot_file.c */
-void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member);
+void perf_snapshot_fill_member(struct perf_event_persist_member *info,
+			       struct perf_member *member);
 struct file *perf_snapshot_file(struct perf_member *member, int f_flags);
 
 /* Whatever size of its argument the caller knows of */
 static inline bool perf_same_ioctl(unsigned int cmd, unsigned int other)
 {
 	return _IOC_TYPE(cmd) == _IOC_TYPE(other) && _IOC_NR(cmd) == _IOC_NR(other);
+}
+
+static inline bool perf_is_get_persist(unsigned int cmd)
+{
+	return perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_PERSIST);
+}
+
+static inline bool perf_is_get_member(unsigned int cmd)
+{
+	return perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_MEMBER);
 }
 
 #endif /* _KERNEL_EVENTS_PERSISTENT_INTERNAL_H */

@@ -108,6 +108,7 @@ int perf_persistent_event_init(struct perf_event *event, const struct perf_event
 
 	member->event = event;
 	member->attr = *attr;
+	perf_member_set_needs(member);
 	refcount_set(&member->openers, 1);
 	event->member = member;
 	return 0;
@@ -262,7 +263,7 @@ void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *mem
 }
 
 /**
- * perf_member_missed - how many records were not taken while a trigger had it stopped
+ * perf_member_missed - how many records were not taken while it was stopped
  * @member:	the member, with the lock held
  *
  * perf_event::lost_samples has them, too, but nobody lost them.
@@ -273,7 +274,7 @@ u64 perf_member_missed(struct perf_member *member)
 {
 	u64 missed = member->missed;
 
-	/* Pairs with smp_store_release() in stop_buffers(). */
+	/* Pairs with smp_store_release() in perf_stop_now(). */
 	if (smp_load_acquire(&member->ns->stopped))
 		missed += atomic64_read(&member->event->lost_samples) -
 			  atomic64_read(&member->lost_at_stop);
@@ -316,16 +317,54 @@ void perf_persistent_changed(struct perf_event *event)
  */
 
 /**
+ * perf_member_revoke - stop all that an event costs, apart from memory
+ * @member:	its member, which is in no context any more
+ *
+ * Called without a lock.
+ */
+void perf_member_revoke(struct perf_member *member)
+{
+	perf_event_revoke(member->event);
+	member->revoked = true;
+}
+
+/**
  * perf_persistent_released - the last opener of an event is gone
  * @event:	the event, which is in no context any more
  *
- * A snapshot may keep it, but no program is to run for it. Before that, files and
- * links that have to do with the program may still be there.
+ * Snapshots may go on to refer to it. They need its ids, and what the LSM knows of it.
  */
 void perf_persistent_released(struct perf_event *event)
 {
-	if (event->member && perf_member_has_tp(event->member))
-		perf_event_free_bpf_prog(event);
+	struct perf_member *member = event->member;
+
+	if (member && !member->revoked && atomic_long_read(&event->refcount) > 1)
+		perf_member_revoke(member);
+}
+
+/**
+ * perf_persistent_is_deleted - was the namespace of an event deleted
+ * @event:	the event
+ *
+ * Under event->ctx->mutex, all that there was of the event is there as long as the
+ * answer is false.
+ *
+ * Return: true if so.
+ */
+bool perf_persistent_is_deleted(struct perf_event *event)
+{
+	return event->member && READ_ONCE(event->member->state) == PERF_MEMBER_DELETED;
+}
+
+/**
+ * perf_persistent_is_revoked - is nothing left of an event but memory
+ * @event:	the event, which the caller is releasing or freeing
+ *
+ * Return: true if so.
+ */
+bool perf_persistent_is_revoked(struct perf_event *event)
+{
+	return event->member && event->member->revoked;
 }
 
 /**
@@ -678,6 +717,7 @@ void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_
 		member->attr.bp_type = attr->bp_type;
 		member->attr.bp_len = attr->bp_len;
 		spin_unlock(&perf_member_attr_lock);
+		perf_member_set_needs(member);
 	}
 
 	rb = ring_buffer_get(event);

@@ -649,6 +649,7 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 
 	for (member = first_member(ns); member; member = next) {
 		next = following_member(member);
+		perf_member_revoke(member);
 
 		mutex_lock(&perf_persist_lock);
 		rb_erase(&member->node, &ns->members);
@@ -663,18 +664,18 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 /**
  * perf_persist_enable - enable or disable all members of a namespace
  * @ns:		the namespace, with a reference of the caller's
- * @enable:	which of the two; enabling also lets buffers go on that a trigger stopped
+ * @enable:	which of the two
  *
- * Called without a lock.
+ * Buffers that are stopped remain so. Called without a lock.
  *
- * Return: 0, -EINVAL for a snapshot, -ENODEV when it is deleted, or what the LSM says.
+ * Return: 0, -EOPNOTSUPP for a snapshot, -ENODEV when it is deleted, or what the LSM says.
  */
 long perf_persist_enable(struct perf_persist_ns *ns, bool enable)
 {
 	long ret = -ENODEV;
 
 	if (is_snapshot(ns))
-		return -EINVAL;
+		return -EOPNOTSUPP;
 
 	mutex_lock(&perf_persist_lock);
 	if (!ns->unlinked)
@@ -686,8 +687,6 @@ long perf_persist_enable(struct perf_persist_ns *ns, bool enable)
 	walk_members(ns, enable ? perf_event_enable : perf_event_disable);
 
 	mutex_lock(&perf_persist_lock);
-	if (enable)
-		perf_persist_enabled(ns);
 	perf_persist_changed(ns);
 	mutex_unlock(&perf_persist_lock);
 	return 0;

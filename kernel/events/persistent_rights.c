@@ -96,6 +96,17 @@ static unsigned int event_needs(struct perf_event *event, const struct perf_even
 }
 
 /**
+ * perf_member_set_needs - note what it takes to make such an event
+ * @member:	its member, that nobody else can see yet; or with event->ctx->mutex held
+ *
+ * The event may have lost its tracepoint and its PMU when somebody opens a snapshot.
+ */
+void perf_member_set_needs(struct perf_member *member)
+{
+	WRITE_ONCE(member->needs, event_needs(member->event, &member->attr));
+}
+
+/**
  * perf_persistent_attached - from here on an event writes to a buffer
  * @event:	the event, of a CPU or of a task, whose mmap_mutex is held
  * @rb:		the buffer
@@ -105,9 +116,10 @@ static unsigned int event_needs(struct perf_event *event, const struct perf_even
  */
 void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb)
 {
-	const struct perf_event_attr *attr = event->member ? &event->member->attr : &event->attr;
+	unsigned int needs = event->member ? READ_ONCE(event->member->needs) :
+					     event_needs(event, &event->attr);
 
-	atomic_or(event_needs(event, attr), &rb->needs);
+	atomic_or(needs, &rb->needs);
 }
 
 static int check_needs(unsigned int needs)
@@ -148,7 +160,7 @@ int perf_member_may_open(struct perf_member *member)
 
 	assert_registry();
 
-	needs = event_needs(member->event, &member->attr);
+	needs = READ_ONCE(member->needs);
 	/* That of a snapshot goes without the lock; whoever frees it waits for RCU. */
 	scoped_guard(rcu) {
 		struct perf_buffer *rb = READ_ONCE(member->rb);

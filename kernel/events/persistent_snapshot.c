@@ -117,6 +117,7 @@ static void swap_members(struct perf_persist_ns *snap)
 	struct perf_member *member;
 
 	assert_registry();
+	snap->swap_begin_ns = ktime_get_boottime_ns();
 	/* One that gets another size begins anew. */
 	for_each_snapshot_member(sm, member, snap)
 		sm->copy = sm->own && sm->nr_pages == data_page_nr(sm->live->rb) &&
@@ -143,7 +144,7 @@ static void swap_members(struct perf_persist_ns *snap)
 
 	/*
 	 * Who stopped the old ones a moment ago either sees the new ones, or is seen
-	 * here. Pairs with the first one in stop_buffers().
+	 * here. Pairs with the first one in perf_stop_now().
 	 */
 	smp_mb();
 	perf_persist_buffers_changed(snap->source);
@@ -151,6 +152,7 @@ static void swap_members(struct perf_persist_ns *snap)
 	snap->created_ns = ktime_get_boottime_ns();
 	for_each_snapshot_member(sm, member, snap) {
 		perf_member_copy_attr(&member->attr, sm->live);
+		member->needs = READ_ONCE(sm->live->needs);
 		strscpy_pad(sm->label, sm->live->label ?: "");
 		member->label = sm->label;
 		sm->missed = perf_member_missed(sm->live);
@@ -267,22 +269,14 @@ static void finish_members(struct perf_persist_ns *snap)
  */
 
 /* The next number whose name is free */
-static int name_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
+static void name_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
 {
-	unsigned int number = ns->number;
-	int ret;
-
 	assert_registry();
 	do {
 		snprintf(snap->name, sizeof(snap->name), "%.*s.%u", PERF_PERSIST_USER_NAME_MAX,
-			 ns->name, ++number);
+			 ns->name, ++ns->number);
 	} while (perf_persist_find_name(snap->name));
-
-	snap->number = number;
-	ret = perf_persist_take_name(snap);
-	if (!ret)
-		ns->number = number;
-	return ret;
+	snap->number = ns->number;
 }
 
 /* Off the list of its source, and out of what can be found. */
@@ -299,28 +293,26 @@ static void unlink_snapshot(struct perf_persist_ns *snap)
 	perf_persist_changed(ns);
 }
 
-/* Those that are too many; for remove_snapshots(), without the lock */
-static void trim_snapshots(struct perf_persist_ns *ns, struct list_head *gone)
+static struct perf_persist_ns *oldest_snapshot(struct perf_persist_ns *ns)
 {
-	struct perf_persist_ns *snap;
-
-	assert_registry();
-	while (ns->nr_snapshots > ns->keep) {
-		snap = list_first_entry(&ns->snapshots, struct perf_persist_ns, entry);
-		unlink_snapshot(snap);
-		list_add_tail(&snap->entry, gone);
-	}
+	return list_first_entry(&ns->snapshots, struct perf_persist_ns, entry);
 }
 
-static void remove_snapshots(struct list_head *gone)
+/* For the worker, which looks whether its buffers can be of use */
+static void trim_oldest(struct perf_persist_ns *ns)
 {
-	struct perf_persist_ns *snap, *next;
+	struct perf_persist_ns *snap = oldest_snapshot(ns);
 
-	list_for_each_entry_safe(snap, next, gone, entry) {
-		list_del_init(&snap->entry);
-		perf_snapshot_free_buffers(snap);
-		perf_persist_remove(snap);
-	}
+	assert_registry();
+	unlink_snapshot(snap);
+	list_add_tail(&snap->entry, &ns->trimmed);
+	perf_snapshot_queue_work(ns);
+}
+
+static void trim_snapshots(struct perf_persist_ns *ns)
+{
+	while (ns->nr_snapshots > ns->keep)
+		trim_oldest(ns);
 }
 
 /**
@@ -345,7 +337,7 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
 	}
 	mutex_unlock(&perf_persist_lock);
 
-	remove_snapshots(&gone);
+	perf_snapshot_remove(&gone);
 	return ret;
 }
 
@@ -356,67 +348,119 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
 /**
  * struct perf_snapshot_request - what is asked for
  * @sizes:	of buffers that are to have another one
- * @keep:	so many snapshots are kept from now on; 0: as before
  * @clear:	nobody wants what was recorded
  * @user:	the LSM has to agree
  * @may_spend:	more memory than so far
  * @trigger:	number of the trigger that asks, or 0
+ * @used_buffers: the new buffers are those of another snapshot
  * @swapped_mono: out: when the last buffer was replaced, ns of CLOCK_MONOTONIC
  * @ns_id:	out: id of the snapshot
  * @number:	out: number of the snapshot
  */
 struct perf_snapshot_request {
 	struct perf_snapshot_sizes	sizes;
-	unsigned int			keep;
 	bool				clear;
 	bool				user;
 	bool				may_spend;
 	unsigned int			trigger;
+	bool				used_buffers;
 	u64				swapped_mono;
 	u64				ns_id;
 	unsigned int			number;
 };
 
-/* With the lock, unless it returns an error. */
+/* Buffers of what was trimmed, or is going to be when there is one more */
+static bool reuse_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
+			  struct perf_snapshot_request *req)
+{
+	if (perf_snapshot_reuse_trimmed(snap))
+		return true;
+	if (req->clear || req->sizes.nr || ns->nr_snapshots < ns->keep)
+		return false;
+	if (!perf_snapshot_reuse(snap, oldest_snapshot(ns)))
+		return false;
+	trim_oldest(ns);
+	return true;
+}
+
+static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
+{
+	int ret;
+
+	assert_registry();
+	ret = ns->unlinked ? -ENODEV : 0;
+	if (!ret && req->user)
+		ret = perf_persist_may_write(ns);
+	/* What a stop froze is not to be trimmed by what fires after it. */
+	if (!ret && req->trigger && READ_ONCE(ns->stopped))
+		ret = -ECANCELED;
+	if (!ret && !req->may_spend && req->sizes.nr)
+		ret = -EPERM;
+	return ret;
+}
+
+/* With the lock, unless it returns an error. From here on nothing can fail. */
 static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 						 struct perf_snapshot_request *req,
 						 struct list_head *stale)
 {
 	struct perf_persist_ns *snap = NULL;
+	bool alone = false, ready = false;
 	int ret;
 
 	for (;;) {
 		mutex_lock(&perf_persist_lock);
 		perf_persist_settle(ns);
-		ret = ns->unlinked ? -ENODEV : 0;
-		if (!ret && req->user)
-			ret = perf_persist_may_write(ns);
-		/* What a stop froze is not to be trimmed by what fires after it. */
-		if (!ret && req->trigger && READ_ONCE(ns->stopped))
-			ret = -ECANCELED;
-		if (!ret && !req->may_spend && (req->keep > ns->keep || req->sizes.nr))
-			ret = -EPERM;
+		ret = check_request(ns, req);
 		if (ret)
-			break;
+			goto unlock;
 
-		if (snap && snap->members_seq == ns->members_seq)
-			return snap;
-		if (snap)
+		if (snap && snap->members_seq != ns->members_seq) {
 			list_add(&snap->entry, stale);
-		snap = req->sizes.nr ? NULL : perf_snapshot_take_spare(ns, stale);
-		if (snap)
-			return snap;
+			snap = NULL;
+			ready = false;
+		}
+		if (!snap && !req->sizes.nr) {
+			snap = perf_snapshot_take_spare(ns, stale);
+			ready = snap;
+		}
+		if (snap && !ready) {
+			ready = reuse_buffers(snap, ns, req);
+			req->used_buffers = ready;
+		}
+		if (snap && ready)
+			goto unlock_alone;
 		mutex_unlock(&perf_persist_lock);
 
-		snap = perf_snapshot_prepare(ns, &req->sizes);
-		if (IS_ERR(snap))
-			return snap;
+		/* Those who make spares may have to wait for memory. */
+		if (!alone) {
+			mutex_lock(&ns->snapshot_lock);
+			alone = true;
+		} else if (!snap) {
+			snap = perf_snapshot_prepare(ns, &req->sizes);
+			if (IS_ERR(snap)) {
+				mutex_unlock(&ns->snapshot_lock);
+				return snap;
+			}
+		} else {
+			ret = perf_snapshot_alloc_buffers(snap);
+			if (ret) {
+				mutex_lock(&perf_persist_lock);
+				goto unlock;
+			}
+			ready = true;
+		}
 	}
 
+unlock:
 	if (snap)
 		list_add(&snap->entry, stale);
+	snap = ERR_PTR(ret);
 	mutex_unlock(&perf_persist_lock);
-	return ERR_PTR(ret);
+unlock_alone:
+	if (alone)
+		mutex_unlock(&ns->snapshot_lock);
+	return snap;
 }
 
 static void set_all_wakeups(struct perf_persist_ns *ns)
@@ -430,36 +474,28 @@ static void set_all_wakeups(struct perf_persist_ns *ns)
 	}
 }
 
-static long take_snapshot_locked(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
+static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
 {
 	struct perf_persist_ns *snap;
 	LIST_HEAD(unused);
-	LIST_HEAD(gone);
-	long ret = 0;
 
-	lockdep_assert_held(&ns->snapshot_lock);
 	snap = lock_for_snapshot(ns, req, &unused);
-	if (IS_ERR(snap)) {
-		ret = PTR_ERR(snap);
+	if (IS_ERR(snap))
 		goto out;
-	}
 
-	if (!req->clear)
-		ret = name_snapshot(snap, ns);
-	if (!ret) {
-		ns->swapping = true;
-		swap(ns->set, snap->set);
-		snap->tasks = perf_tasks_get(ns->tasks);
-		if (req->clear)
-			perf_set_gone(snap->set);
-		swap_members(snap);
-		req->swapped_mono = ktime_get_ns();
-	} else {
-		list_add(&snap->entry, &unused);
+	ns->swapping = true;
+	if (req->used_buffers) {
+		mutex_unlock(&perf_persist_lock);
+		perf_snapshot_renew(snap);
+		mutex_lock(&perf_persist_lock);
 	}
+	swap(ns->set, snap->set);
+	snap->tasks = perf_tasks_get(ns->tasks);
+	if (req->clear)
+		perf_set_gone(snap->set);
+	swap_members(snap);
+	req->swapped_mono = ktime_get_ns();
 	mutex_unlock(&perf_persist_lock);
-	if (ret)
-		goto out;
 
 	/* Until nobody is in the middle of a record in one of the old buffers. */
 	synchronize_rcu();
@@ -470,38 +506,29 @@ static long take_snapshot_locked(struct perf_persist_ns *ns, struct perf_snapsho
 
 	mutex_lock(&perf_persist_lock);
 	finish_members(snap);
-	if (req->keep)
-		ns->keep = req->keep;
 	if (req->sizes.nr)
 		perf_persist_members_changed(ns, true);
-	else
-		perf_snapshot_queue_spares(ns);
 	if (req->clear) {
 		list_add(&snap->entry, &unused);
 	} else {
-		req->ns_id = snap->id;
-		req->number = snap->number;
+		name_snapshot(snap, ns);
 		snap->trigger = req->trigger;
 		list_add_tail(&snap->entry, &ns->snapshots);
 		ns->nr_snapshots++;
 		perf_persist_add_snapshot(snap);
-		trim_snapshots(ns, &gone);
+		trim_snapshots(ns);
+		req->ns_id = snap->id;
+		req->number = snap->number;
 	}
+	perf_snapshot_queue_work(ns);
 	WRITE_ONCE(ns->swapping, false);
 	set_all_wakeups(ns);
 	perf_persist_changed(ns);
 	mutex_unlock(&perf_persist_lock);
-
-	remove_snapshots(&gone);
+	snap = NULL;
 out:
 	perf_snapshot_free_spares(&unused);
-	return ret;
-}
-
-static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
-{
-	guard(mutex)(&ns->snapshot_lock);
-	return take_snapshot_locked(ns, req);
+	return PTR_ERR_OR_ZERO(snap);
 }
 
 /**
@@ -526,6 +553,40 @@ long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsign
 	return ret;
 }
 
+/**
+ * perf_snapshot_set_keep - set how many snapshots of a namespace are kept
+ * @ns:		the namespace, which may be changed by the caller
+ * @keep:	how many, at least one; the oldest ones that are too many go at once
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_snapshot_ioctl().
+ */
+long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep)
+{
+	bool may_spend = perf_persist_may_spend(ns);
+	long ret;
+
+	if (!keep || keep > PERF_PERSIST_KEEP_MAX)
+		return -EINVAL;
+
+	mutex_lock(&perf_persist_lock);
+	ret = ns->unlinked ? -ENODEV : perf_persist_may_write(ns);
+	if (!ret && keep > ns->keep && !may_spend)
+		ret = -EPERM;
+	if (!ret) {
+		ns->keep = keep;
+		trim_snapshots(ns);
+		perf_persist_changed(ns);
+	}
+	mutex_unlock(&perf_persist_lock);
+
+	/* Their names are free when it returns. */
+	if (!ret)
+		flush_delayed_work(&ns->snapshot_work);
+	return ret;
+}
+
 /*
  * The ioctls of a namespace
  */
@@ -540,7 +601,8 @@ bool perf_is_snapshot_ioctl(unsigned int cmd)
 {
 	return perf_same_ioctl(cmd, PERF_EVENT_IOC_SNAPSHOT) ||
 	       perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE) ||
-	       cmd == PERF_EVENT_IOC_CLEAR || cmd == PERF_EVENT_IOC_SPARES;
+	       cmd == PERF_EVENT_IOC_CLEAR || cmd == PERF_EVENT_IOC_KEEP ||
+	       cmd == PERF_EVENT_IOC_SPARES;
 }
 
 static_assert(sizeof(struct perf_event_snapshot) == PERF_EVENT_SNAPSHOT_SIZE_VER0);
@@ -581,7 +643,7 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 	if (ret)
 		return ret;
 
-	if (arg.flags || arg.__reserved || arg.keep > PERF_PERSIST_KEEP_MAX)
+	if (arg.flags)
 		return -EINVAL;
 	if (!resize && (arg.nr_sizes || arg.sizes))
 		return -EINVAL;
@@ -589,7 +651,6 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 	if (put_user(0, &uarg->ns_id) || put_user(0, &uarg->number))
 		return -EFAULT;
 
-	req.keep = arg.keep;
 	req.may_spend = perf_persist_may_spend(ns);
 	if (resize) {
 		ret = get_sizes(&req.sizes, &arg);
@@ -600,6 +661,9 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 	ret = take_snapshot(ns, &req);
 	if (resize)
 		kvfree(req.sizes.sizes);
+	/* Whoever asks for it finds it in sysfs, if there is memory for that. */
+	if (!ret)
+		flush_delayed_work(&ns->snapshot_work);
 	if (!ret && (put_user(req.ns_id, &uarg->ns_id) || put_user(req.number, &uarg->number)))
 		return -EFAULT;
 	return ret;
@@ -608,7 +672,7 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 /**
  * perf_snapshot_ioctl - the ioctls of a namespace that have to do with snapshots
  * @ns:		the namespace
- * @cmd:	SNAPSHOT, RESIZE, CLEAR or SPARES
+ * @cmd:	ioctl number: SNAPSHOT, RESIZE, CLEAR, KEEP or SPARES
  * @arg:	its argument
  *
  * Called without a lock, for a file that may be written to.
@@ -616,7 +680,8 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  * Return: 0, or
  *  -EFAULT	@arg is no address that can be read and written
  *  -EINVAL	a size is out of range, or a field that must be 0 is not; RESIZE:
- *		not a member with a buffer of its own; SPARES: too many
+ *		not a member with a buffer of its own; KEEP, SPARES: too many, or
+ *		none to keep
  *  -E2BIG	the structure is larger than a page, or has fields that are not known
  *		here and not 0; its size now holds what the kernel knows
  *  -EOPNOTSUPP	it is a snapshot
@@ -632,12 +697,18 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)
 {
 	struct perf_snapshot_request clear = { .user = true, .clear = true };
+	void __user *argp = (void __user *)arg;
+	u32 nr;
 
 	if (is_snapshot(ns))
 		return -EOPNOTSUPP;
 	if (cmd == PERF_EVENT_IOC_CLEAR)
 		return arg ? -EINVAL : take_snapshot(ns, &clear);
-	if (cmd == PERF_EVENT_IOC_SPARES)
-		return perf_snapshot_set_spares(ns, arg);
-	return snapshot_ioctl(ns, (void __user *)arg, perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE));
+	if (cmd != PERF_EVENT_IOC_KEEP && cmd != PERF_EVENT_IOC_SPARES)
+		return snapshot_ioctl(ns, argp, perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE));
+
+	if (get_user(nr, (u32 __user *)argp))
+		return -EFAULT;
+	return cmd == PERF_EVENT_IOC_KEEP ? perf_snapshot_set_keep(ns, nr) :
+					    perf_snapshot_set_spares(ns, nr);
 }

@@ -59,13 +59,17 @@ struct perf_snapshot_sizes {
 };
 
 /* persistent_spare.c */
-void perf_snapshot_free_buffers(struct perf_persist_ns *snap);
+void perf_snapshot_remove(struct list_head *snaps);
+int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap);
+bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *old);
+bool perf_snapshot_reuse_trimmed(struct perf_persist_ns *snap);
+void perf_snapshot_renew(struct perf_persist_ns *snap);
 struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 					      const struct perf_snapshot_sizes *sizes);
 struct perf_persist_ns *perf_snapshot_take_spare(struct perf_persist_ns *ns,
 						 struct list_head *stale);
 void perf_snapshot_free_spares(struct list_head *spares);
-void perf_snapshot_queue_spares(struct perf_persist_ns *ns);
-long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned long nr);
+void perf_snapshot_queue_work(struct perf_persist_ns *ns);
+long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr);
 
 #endif /* _KERNEL_EVENTS_PERSISTENT_SNAPSHOT_H */

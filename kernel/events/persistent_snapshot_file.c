@@ -18,29 +18,24 @@
 #include "persistent_snapshot.h"
 
 /**
- * perf_snapshot_fill_info - what only a member of a snapshot has
+ * perf_snapshot_fill_member - what only a member of a snapshot has
  * @info:	to be filled in
  * @member:	the member, with the lock held
  */
-void perf_snapshot_fill_info(struct perf_event_persist *info, struct perf_member *member)
+void perf_snapshot_fill_member(struct perf_event_persist_member *info,
+			       struct perf_member *member)
 {
 	struct perf_snapshot_member *sm = to_snapshot_member(member);
-	struct perf_persist_ns *snap = member->ns;
 
 	assert_registry();
-	info->flags = PERF_PERSIST_SNAPSHOT;
 	if (sm->output) {
 		info->output_id = sm->output->m.event->id;
 		info->buffer_size = sm->buffer_size;
 		info->buffer_seq = sm->seq;
 		info->head = sm->head;
-		info->flags |= PERF_PERSIST_OVERWRITE;
 	}
 	info->lost = sm->lost;
 	info->missed = sm->missed;
-	info->source_id = snap->source->id;
-	info->number = snap->number;
-	info->trigger = snap->trigger;
 }
 
 static void snapshot_vm_open(struct vm_area_struct *vma)
@@ -74,14 +69,14 @@ static struct perf_buffer *map_buffer(struct perf_snapshot_member *sm)
 {
 	struct perf_buffer *rb;
 
-	/* Who frees it waits for a grace period. */
+	/* Whoever frees it, or uses it again, waits for a grace period. */
 	scoped_guard(rcu) {
 		rb = READ_ONCE(sm->m.rb);
 		if (!rb || !refcount_inc_not_zero(&rb->refcount))
 			return NULL;
+		if (atomic_inc_not_zero(&rb->mmap_count))
+			return rb;
 	}
-	if (atomic_inc_not_zero(&rb->mmap_count))
-		return rb;
 	ring_buffer_put(rb); /* could be last */
 	return NULL;
 }
@@ -138,7 +133,8 @@ static long snapshot_member_ioctl(struct file *file, unsigned int cmd, unsigned 
 	void __user *argp = (void __user *)arg;
 	int ret;
 
-	if (!perf_is_get_persist(cmd) && !perf_same_ioctl(cmd, PERF_EVENT_IOC_ID))
+	if (!perf_is_get_persist(cmd) && !perf_is_get_member(cmd) &&
+	    !perf_same_ioctl(cmd, PERF_EVENT_IOC_ID))
 		return -ENOTTY;
 
 	ret = security_perf_event_read(event);
@@ -146,7 +142,9 @@ static long snapshot_member_ioctl(struct file *file, unsigned int cmd, unsigned 
 		return ret;
 
 	if (perf_is_get_persist(cmd))
-		return perf_persist_get_info(event, &sm->m, argp);
+		return perf_persist_get_info(NULL, &sm->m, NULL, argp);
+	if (perf_is_get_member(cmd))
+		return perf_persist_get_member(event, &sm->m, argp);
 	return put_user(event->id, (u64 __user *)argp);
 }
 

@@ -3,7 +3,12 @@
  * The memory that a snapshot takes, made when it is asked for or in stock.
  *
  * All of it is allocated before anything is replaced: the members of the snapshot, each
- * with a reference on the event that it is going to be of, and empty buffers.
+ * with a reference on the event that it is going to be of, and empty buffers. When the
+ * oldest snapshot is to go for a new one, its buffers are used again if nobody has them
+ * mapped: taking snapshots for ever needs no new ones, and cannot fail for lack of them.
+ *
+ * A worker does what can wait, and may have to wait for memory or for others: it shows
+ * snapshots in sysfs, makes spares, and removes snapshots that were trimmed.
  */
 #include <linux/cred.h>
 #include <linux/list.h>
@@ -11,6 +16,8 @@
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/printk.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -20,13 +27,8 @@
 #include "persistent_internal.h"
 #include "persistent_snapshot.h"
 
-/**
- * perf_snapshot_free_buffers - let go of the buffers of a snapshot
- * @snap:	the snapshot
- *
- * Called without a lock. Those that are mapped stay until they are not.
- */
-void perf_snapshot_free_buffers(struct perf_persist_ns *snap)
+/* Called without a lock. Those that are mapped stay until they are not. */
+static void free_buffers(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
 	struct perf_member *member;
@@ -39,12 +41,39 @@ void perf_snapshot_free_buffers(struct perf_persist_ns *snap)
 	}
 }
 
+/**
+ * perf_snapshot_remove - remove snapshots that were unlinked
+ * @snaps:	list of them
+ *
+ * Called without a lock.
+ */
+void perf_snapshot_remove(struct list_head *snaps)
+{
+	struct perf_persist_ns *snap, *next;
+
+	list_for_each_entry_safe(snap, next, snaps, entry) {
+		list_del_init(&snap->entry);
+		free_buffers(snap);
+		perf_persist_remove(snap);
+	}
+}
+
+/* Called without a lock. */
+static void remove_trimmed(struct perf_persist_ns *ns)
+{
+	LIST_HEAD(trimmed);
+
+	scoped_guard(mutex, &perf_persist_lock)
+		list_splice_init(&ns->trimmed, &trimmed);
+	perf_snapshot_remove(&trimmed);
+}
+
 /* Nobody has a reference on @snap. Called without a lock. */
 static void free_members(struct perf_persist_ns *snap)
 {
 	struct perf_member *member;
 
-	perf_snapshot_free_buffers(snap);
+	free_buffers(snap);
 	while ((member = first_member(snap))) {
 		rb_erase(&member->node, &snap->members);
 		put_event(member->event);
@@ -179,8 +208,9 @@ static unsigned int max_sets(struct perf_persist_ns *ns)
 	return 2 * READ_ONCE(ns->keep) + READ_ONCE(ns->want_spares) + 1;
 }
 
-static int alloc_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
+static int alloc_buffers(struct perf_persist_ns *snap)
 {
+	struct perf_persist_ns *ns = snap->source;
 	struct perf_snapshot_member *sm;
 	struct perf_member *member;
 	unsigned long pages = 0;
@@ -205,6 +235,174 @@ static int alloc_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *n
 	}
 	return 0;
 }
+
+/**
+ * perf_snapshot_alloc_buffers - make the buffers of a snapshot, paid for by the owner
+ * @snap:	the snapshot, which is prepared
+ *
+ * Called without perf_persist_lock, with perf_persist_ns::snapshot_lock.
+ *
+ * Return: 0, or an error, see perf_snapshot_ioctl().
+ */
+int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap)
+{
+	const struct cred *old;
+	int ret;
+
+	/* The owner pays for what was trimmed until that is gone. */
+	remove_trimmed(snap->source);
+
+	old = override_creds(snap->source->cred);
+	ret = alloc_buffers(snap);
+	revert_creds(old);
+	return ret;
+}
+
+/*
+ * Buffers that are used again
+ */
+
+/* The one of @old whose buffer suits @sm */
+static struct perf_snapshot_member *find_used(struct perf_persist_ns *old,
+					      struct perf_snapshot_member *sm)
+{
+	struct perf_member *member = perf_persist_find_member(old, sm->m.event->id);
+	struct perf_snapshot_member *used = member ? to_snapshot_member(member) : NULL;
+	struct perf_buffer *rb = used && used->own ? READ_ONCE(member->rb) : NULL;
+
+	return rb && data_page_nr(rb) == sm->nr_pages ? used : NULL;
+}
+
+/* Has nobody mapped it but the members of its snapshot? */
+static bool is_mapped(struct perf_snapshot_member *used)
+{
+	struct perf_buffer *rb = used->m.rb;
+	struct perf_snapshot_member *sm;
+	int nr = 1;
+
+	for (sm = used->next_writer; sm; sm = sm->next_writer)
+		nr += sm->m.rb == rb;
+	return atomic_read(&rb->mmap_count) != nr;
+}
+
+static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *old)
+{
+	struct perf_snapshot_member *sm, *used;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, snap) {
+		used = sm->own ? find_used(old, sm) : NULL;
+		if (sm->own && (!used || is_mapped(used)))
+			return false;
+	}
+	return true;
+}
+
+/* Nobody maps it from here on, see map_buffer(). */
+static bool freeze_buffer(struct perf_snapshot_member *used)
+{
+	struct perf_buffer *rb = used->m.rb;
+	struct perf_snapshot_member *sm;
+
+	for (sm = used->next_writer; sm; sm = sm->next_writer) {
+		if (sm->m.rb != rb)
+			continue;
+		WRITE_ONCE(sm->m.rb, NULL);
+		perf_persist_free_buffer(rb); /* not the last */
+	}
+	return atomic_cmpxchg(&rb->mmap_count, 1, 0) == 1;
+}
+
+static void unfreeze_buffers(struct perf_persist_ns *old)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, old) {
+		if (sm->own && member->rb)
+			atomic_cmpxchg(&member->rb->mmap_count, 0, 1);
+	}
+}
+
+/**
+ * perf_snapshot_reuse - have a snapshot take over the buffers of an older one
+ * @snap:	the snapshot, which is prepared and has no buffers
+ * @old:	the other one, with the lock held
+ *
+ * If it does, the caller goes on with perf_snapshot_renew(), and nobody can map
+ * anything of @old any more.
+ *
+ * Return: false if they do not fit, or somebody has one of them mapped.
+ */
+bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *old)
+{
+	struct perf_snapshot_member *sm, *used;
+	struct perf_member *member;
+
+	assert_registry();
+	if (!is_reusable(snap, old))
+		return false;
+
+	for_each_snapshot_member(sm, member, snap) {
+		/* A reader may have been faster. */
+		if (sm->own && !freeze_buffer(find_used(old, sm))) {
+			unfreeze_buffers(old);
+			return false;
+		}
+	}
+	for_each_snapshot_member(sm, member, snap) {
+		if (!sm->own)
+			continue;
+		used = find_used(old, sm);
+		member->rb = used->m.rb;
+		WRITE_ONCE(used->m.rb, NULL);
+		perf_set_move(snap->set, member->rb);
+	}
+	return true;
+}
+
+/**
+ * perf_snapshot_reuse_trimmed - have a snapshot take over buffers of one that was trimmed
+ * @snap:	the snapshot, which is prepared and has no buffers
+ *
+ * As perf_snapshot_reuse().
+ *
+ * Return: false if there is none that would do.
+ */
+bool perf_snapshot_reuse_trimmed(struct perf_persist_ns *snap)
+{
+	struct perf_persist_ns *old;
+
+	assert_registry();
+	list_for_each_entry(old, &snap->source->trimmed, entry) {
+		if (perf_snapshot_reuse(snap, old))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * perf_snapshot_renew - empty buffers that were taken over
+ * @snap:	the snapshot that has them
+ *
+ * Called without a lock.
+ */
+void perf_snapshot_renew(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	/* Whoever was about to map one has found out that it is too late. */
+	synchronize_rcu();
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->own)
+			perf_persist_renew_buffer(member->rb);
+	}
+}
+
+/*
+ * Preparing one
+ */
 
 /* -EAGAIN: the members are others now */
 static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
@@ -239,7 +437,7 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 	}
 
 	for (i = 0; i < nr; i++) {
-		sm = kzalloc(sizeof(*sm), GFP_KERNEL);
+		sm = kzalloc(sizeof(*sm), PERF_PERSIST_GFP);
 		if (!sm) {
 			ret = -ENOMEM;
 			break;
@@ -262,8 +460,6 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 		mutex_unlock(&perf_persist_lock);
 	}
 	if (!ret)
-		ret = alloc_buffers(snap, ns);
-	if (!ret)
 		return snap;
 
 	while ((sm = free)) {
@@ -278,7 +474,7 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 }
 
 /**
- * perf_snapshot_prepare - make all that a snapshot takes, paid for by the owner
+ * perf_snapshot_prepare - make all that a snapshot takes but its buffers
  * @ns:		the namespace
  * @sizes:	buffers that are to get another size
  *
@@ -290,14 +486,11 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 					      const struct perf_snapshot_sizes *sizes)
 {
-	const struct cred *old = override_creds(ns->cred);
 	struct perf_persist_ns *snap;
 
 	do {
 		snap = try_prepare_snapshot(ns, sizes);
 	} while (snap == ERR_PTR(-EAGAIN));
-	revert_creds(old);
-
 	return snap;
 }
 
@@ -346,18 +539,34 @@ struct perf_persist_ns *perf_snapshot_take_spare(struct perf_persist_ns *ns,
 }
 
 /**
- * perf_snapshot_queue_spares - have a worker make the spares that are missing
+ * perf_snapshot_queue_work - have the worker do what is left to do
  * @ns:		the namespace, with the lock held
  */
-void perf_snapshot_queue_spares(struct perf_persist_ns *ns)
+void perf_snapshot_queue_work(struct perf_persist_ns *ns)
 {
 	assert_registry();
-	if (!ns->want_spares || ns->unlinked)
-		return;
-
 	get_persist_ns(ns);
-	if (!queue_work(system_unbound_wq, &ns->spare_work))
+	if (mod_delayed_work(system_unbound_wq, &ns->snapshot_work, 0))
 		perf_persist_put(ns); /* not the last */
+}
+
+static void ns_members_changed(struct perf_persist_ns *ns)
+{
+	if (ns->want_spares && !ns->unlinked)
+		perf_snapshot_queue_work(ns);
+}
+
+/* Of what was trimmed, or new ones */
+static int get_buffers(struct perf_persist_ns *snap)
+{
+	bool reused;
+
+	scoped_guard(mutex, &perf_persist_lock)
+		reused = perf_snapshot_reuse_trimmed(snap);
+	if (!reused)
+		return perf_snapshot_alloc_buffers(snap);
+	perf_snapshot_renew(snap);
+	return 0;
 }
 
 /* As many spares as it should have, and none that does not fit. */
@@ -389,6 +598,11 @@ static int refill_spares(struct perf_persist_ns *ns)
 			ret = PTR_ERR(snap);
 			break;
 		}
+		ret = get_buffers(snap);
+		if (ret) {
+			list_add(&snap->entry, &stale);
+			break;
+		}
 
 		/* It may have been deleted; if it is too many or stale, see above. */
 		mutex_lock(&perf_persist_lock);
@@ -406,15 +620,55 @@ static int refill_spares(struct perf_persist_ns *ns)
 	return ret;
 }
 
-static void spare_worker(struct work_struct *work)
+/* The first one after @id that sysfs does not show, with a reference of the caller's */
+static struct perf_persist_ns *next_unlisted(struct perf_persist_ns *ns, u64 id)
 {
-	struct perf_persist_ns *ns = container_of(work, struct perf_persist_ns, spare_work);
+	struct perf_persist_ns *snap;
+
+	guard(mutex)(&perf_persist_lock);
+	list_for_each_entry(snap, &ns->snapshots, entry) {
+		if (snap->id > id && !READ_ONCE(snap->listed))
+			return get_persist_ns(snap);
+	}
+	return NULL;
+}
+
+/*
+ * sysfs allocates as if somebody could not do without. Without __GFP_FS, nobody is killed
+ * for it.
+ */
+static int list_snapshots(struct perf_persist_ns *ns)
+{
+	unsigned int nofs = memalloc_nofs_save();
+	struct perf_persist_ns *snap;
+	u64 id = 0;
+	int ret = 0;
+
+	while (!ret && (snap = next_unlisted(ns, id))) {
+		id = snap->id;
+		ret = perf_persist_list_snapshot(snap);
+		perf_persist_put(snap);
+		scoped_guard(mutex, &perf_persist_lock)
+			perf_persist_changed(ns);
+	}
+	memalloc_nofs_restore(nofs);
+	return ret;
+}
+
+static void snapshot_worker(struct work_struct *work)
+{
+	struct perf_persist_ns *ns = container_of(to_delayed_work(work), struct perf_persist_ns,
+						  snapshot_work);
+	bool again = list_snapshots(ns);
 	int ret = refill_spares(ns);
 
 	if (ret && ret != -ENODEV)
 		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its spares: %pe\n",
 				      ns->name, ERR_PTR(ret));
-	perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_spares() */
+	remove_trimmed(ns);
+	/* What it was queued with is for the next time, unless somebody was faster. */
+	if (!again || !queue_delayed_work(system_unbound_wq, &ns->snapshot_work, HZ))
+		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */
 }
 
 /**
@@ -426,7 +680,7 @@ static void spare_worker(struct work_struct *work)
  *
  * Return: 0, or see perf_snapshot_ioctl().
  */
-long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned long nr)
+long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 {
 	bool may_spend = perf_persist_may_spend(ns);
 	unsigned int old;
@@ -485,7 +739,8 @@ static void init_ns(struct perf_persist_ns *ns)
 	INIT_LIST_HEAD(&ns->entry);
 	INIT_LIST_HEAD(&ns->snapshots);
 	INIT_LIST_HEAD(&ns->spares);
-	INIT_WORK(&ns->spare_work, spare_worker);
+	INIT_LIST_HEAD(&ns->trimmed);
+	INIT_DELAYED_WORK(&ns->snapshot_work, snapshot_worker);
 	ns->keep = PERF_PERSIST_KEEP_DEFAULT;
 }
 
@@ -501,6 +756,9 @@ static void ns_leaving(struct perf_leaving *leaving)
 static void ns_left(struct perf_leaving *leaving)
 {
 	perf_snapshot_free_spares(&leaving->spares);
+	/* Deleting it leaves its snapshots as they are to be. */
+	if (!leaving->member)
+		flush_delayed_work(&leaving->ns->snapshot_work);
 }
 
 static void ns_free(struct perf_persist_ns *ns)
@@ -511,7 +769,7 @@ static void ns_free(struct perf_persist_ns *ns)
 
 static struct perf_persist_listener spare_listener = {
 	.init			= init_ns,
-	.members_changed	= perf_snapshot_queue_spares,
+	.members_changed	= ns_members_changed,
 	.leaving		= ns_leaving,
 	.left			= ns_left,
 	.free			= ns_free,

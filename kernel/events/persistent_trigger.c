@@ -15,7 +15,6 @@
  * fires meanwhile is only counted. After that it rests for several times as long:
  * the work is bounded, however often it fires, and if that is because of the work.
  */
-#include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
@@ -26,13 +25,10 @@
 #include <linux/perf_persistent.h>
 #include <linux/rcupdate.h>
 #include <linux/rculist.h>
-#include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
-#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
-#include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
@@ -55,12 +51,14 @@
  * @entry:	in perf_persist_ns::triggers
  * @fatal:	in perf_fatal_triggers, for panic and oops
  * @ns:		what it is about; valid until the trigger is gone
- * @arg:	what the user asked for
+ * @arg:	what the user asked for; constant
+ * @state:	what it has done, but for perf_event_trigger_state::fired
  * @actions:	of the members that fire it, struct perf_action
  * @fired:	how often they overflowed
  * @pending:	it has fired and is not done yet: who sets it owns what follows
  * @not_before:	until then it only counts, ns of CLOCK_BOOTTIME
  * @started:	how often it did more than that, and did not fail
+ * @armed_at:	@started when it was armed the last time
  * @stopped:	there was something to stop
  * @fired_at:	when it became @pending, ns of CLOCK_BOOTTIME
  * @fired_mono:	the same, ns of CLOCK_MONOTONIC, which @timer goes by
@@ -70,19 +68,20 @@
  * @work:	does what needs to sleep
  * @rcu:	frees it
  *
- * @entry, @actions and @arg are protected by perf_persist_lock, but for what is
- * constant in @arg.
+ * perf_persist_lock protects @entry, @actions and @state.
  */
 struct perf_trigger {
 	struct list_head		entry;
 	struct list_head		fatal;
 	struct perf_persist_ns		*ns;
 	struct perf_event_trigger	arg;
+	struct perf_event_trigger_state	state;
 	struct list_head		actions;
 	atomic64_t			fired;
 	atomic_t			pending;
 	u64				not_before;
 	u64				started;
+	u64				armed_at;
 	bool				stopped;
 	u64				fired_at;
 	u64				fired_mono;
@@ -107,18 +106,6 @@ struct perf_action {
 	perf_overflow_handler_t	handler;
 };
 
-/**
- * struct perf_stop_list - what there is to stop in a namespace
- * @rcu:	frees it
- * @nr:		number of events
- * @events:	those of its members; some have no buffer
- */
-struct perf_stop_list {
-	struct rcu_head		rcu;
-	unsigned int		nr;
-	struct perf_event	*events[] __counted_by(nr);
-};
-
 /* Triggers of panic() and of oopses: read under RCU, whatever else is broken. */
 static LIST_HEAD(perf_fatal_triggers);
 static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
@@ -127,50 +114,18 @@ static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
  * Firing, in any context
  */
 
-/*
- * Nobody writes a record that has not begun, whichever buffer it is for. False if
- * it is not known which there are, see update_stop_list().
- */
-static bool stop_buffers(struct perf_persist_ns *ns)
+static bool is_spent(struct perf_trigger *trigger)
 {
-	struct perf_stop_list *list;
-	struct perf_buffer *rb;
-	unsigned int i;
+	u64 started = READ_ONCE(trigger->started), armed_at = READ_ONCE(trigger->armed_at);
 
-	guard(rcu)();
-	list = rcu_dereference(ns->stop_list);
-	if (!list)
-		return false;
-
-	/* What they do not take from here on is not lost. */
-	for (i = 0; !READ_ONCE(ns->stopped) && i < list->nr; i++) {
-		atomic64_set(&list->events[i]->member->lost_at_stop,
-			     atomic64_read(&list->events[i]->lost_samples));
-	}
-
-	do {
-		/* Pairs with smp_load_acquire() in perf_member_missed(). */
-		smp_store_release(&ns->stopped, true);
-		/* Pairs with those in swap_members() and follow_stop(). */
-		smp_mb();
-		/* Whoever is not in the list by now sees that it is to be stopped. */
-		list = rcu_dereference(ns->stop_list) ?: list;
-		for (i = 0; i < list->nr; i++) {
-			rb = READ_ONCE(list->events[i]->rb);
-			if (rb)
-				rb_toggle_paused(rb, true);
-		}
-		/* Pairs with the one in resume(), which may undo half of it. */
-		smp_mb();
-	} while (!READ_ONCE(ns->stopped));
-	return true;
+	/* What failed since it was armed may have begun before. */
+	return trigger->arg.times && started > armed_at &&
+	       started - armed_at >= trigger->arg.times;
 }
 
 static bool may_start(struct perf_trigger *trigger, u64 now)
 {
-	if (now < READ_ONCE(trigger->not_before))
-		return false;
-	return !trigger->arg.times || READ_ONCE(trigger->started) < trigger->arg.times;
+	return now >= READ_ONCE(trigger->not_before) && !is_spent(trigger);
 }
 
 /* True if it is the caller who has to see to it. */
@@ -197,7 +152,7 @@ static bool start_trigger(struct perf_trigger *trigger)
 
 static void stop_now(struct perf_trigger *trigger)
 {
-	trigger->stopped = stop_buffers(trigger->ns);
+	trigger->stopped = perf_stop_now(trigger->ns);
 	trigger->frozen_mono = ktime_get_mono_fast_ns();
 }
 
@@ -292,6 +247,7 @@ static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
 static void trigger_worker(struct work_struct *work)
 {
 	struct perf_trigger *trigger = container_of(work, struct perf_trigger, work);
+	struct perf_event_trigger_state *state = &trigger->state;
 	struct perf_event_trigger *arg = &trigger->arg;
 	struct perf_persist_ns *ns = trigger->ns;
 	u64 start = ktime_get_ns(), took, now, due, until;
@@ -309,117 +265,30 @@ static void trigger_worker(struct work_struct *work)
 	if (ret) {
 		/* It counts neither for the cool-down nor for how often it may act. */
 		WRITE_ONCE(trigger->started, trigger->started - 1);
+		/* Armed meanwhile: the failed action was counted there, too. */
+		if (trigger->armed_at > trigger->started)
+			WRITE_ONCE(trigger->armed_at, trigger->started);
 		until = now + PERF_TRIGGER_RETRY_NS;
-		arg->failed++;
-		arg->error = -ret;
+		state->failed++;
+		state->freeze_ns = 0;
+		state->error = -ret;
 	} else {
 		if (check_add_overflow(trigger->fired_at, arg->cool_down_ns, &until))
 			until = U64_MAX;
 		until = max3(until, now + PERF_TRIGGER_REST_NS, now + PERF_TRIGGER_REST * took);
 		due = trigger->fired_mono + arg->after_ns;
-		arg->acted++;
-		arg->error = 0;
-		arg->snapshot = number;
-		arg->freeze_ns = trigger->frozen_mono > due ? trigger->frozen_mono - due : 0;
+		state->acted++;
+		state->error = 0;
+		state->snapshot = number;
+		state->freeze_ns = trigger->frozen_mono > due ? trigger->frozen_mono - due : 0;
 	}
-	arg->last_fired_ns = trigger->fired_at;
+	state->last_fired_ns = trigger->fired_at;
 	WRITE_ONCE(trigger->not_before, until);
 	perf_persist_changed(ns);
 	mutex_unlock(&perf_persist_lock);
 
 	/* Pairs with atomic_cmpxchg() in start_trigger(). */
 	atomic_set_release(&trigger->pending, 0);
-}
-
-/*
- * What there is to stop
- */
-
-static bool may_stop(struct perf_persist_ns *ns)
-{
-	struct perf_trigger *trigger;
-
-	assert_registry();
-	list_for_each_entry(trigger, &ns->triggers, entry) {
-		if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
-			return true;
-	}
-	return false;
-}
-
-/* Members came or left. -ENOMEM: what is to be stopped is not known. */
-static int update_stop_list(struct perf_persist_ns *ns)
-{
-	struct perf_stop_list *list = NULL, *old;
-	struct perf_member *member;
-	unsigned int nr = 0;
-	int ret = 0;
-
-	assert_registry();
-	if (may_stop(ns)) {
-		for_each_ns_member(member, ns)
-			nr++;
-		list = kvzalloc(struct_size(list, events, nr), GFP_KERNEL);
-		if (!list)
-			ret = -ENOMEM;
-	}
-	if (list) {
-		list->nr = nr;
-		nr = 0;
-		for_each_ns_member(member, ns)
-			list->events[nr++] = member->event;
-	}
-
-	old = rcu_replace_pointer(ns->stop_list, list, lockdep_is_held(&perf_persist_lock));
-	if (old)
-		kvfree_rcu(old, rcu);
-	if (ret)
-		pr_notice_ratelimited("perf: persistent/%s/ cannot be stopped by its triggers: %pe\n",
-				      ns->name, ERR_PTR(ret));
-	return ret;
-}
-
-/* Members came, or have other buffers. When the namespace is stopped, these are, too. */
-static void follow_stop(struct perf_persist_ns *ns)
-{
-	struct perf_member *member;
-
-	assert_registry();
-	/* Pairs with the one in stop_buffers(): one of us sees what the other did. */
-	smp_mb();
-	if (!READ_ONCE(ns->stopped))
-		return;
-	for_each_ns_member(member, ns) {
-		if (member->rb)
-			rb_toggle_paused(member->rb, true);
-	}
-}
-
-/* Let the buffers of a namespace that was stopped go on. */
-static void resume(struct perf_persist_ns *ns)
-{
-	struct perf_member *member;
-
-	assert_registry();
-	if (!READ_ONCE(ns->stopped))
-		return;
-
-	for_each_ns_member(member, ns) {
-		u64 lost = atomic64_read(&member->event->lost_samples);
-
-		/* A stop that comes before the next line finds it done up to here. */
-		member->missed += lost - atomic64_read(&member->lost_at_stop);
-		atomic64_set(&member->lost_at_stop, lost);
-	}
-	WRITE_ONCE(ns->stopped, false);
-	/* Pairs with the second one in stop_buffers(): what it pauses now it pauses again. */
-	smp_mb();
-	for_each_ns_member(member, ns) {
-		if (member->rb)
-			rb_toggle_paused(member->rb, false);
-	}
-	/* A trigger that has stopped some of them meanwhile wins. */
-	follow_stop(ns);
 }
 
 /*
@@ -451,13 +320,8 @@ static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
 	INIT_LIST_HEAD(&trigger->fatal);
 	INIT_LIST_HEAD(&trigger->actions);
 	trigger->ns = ns;
-	trigger->arg = (struct perf_event_trigger) {
-		.when		= arg->when,
-		.action		= arg->action,
-		.after_ns	= arg->after_ns,
-		.cool_down_ns	= arg->cool_down_ns,
-		.times		= arg->times,
-	};
+	trigger->arg = *arg;
+	/* Nothing of the caller's memory is behind it. */
 	strscpy_pad(trigger->arg.label, arg->label);
 	trigger->irq_work = IRQ_WORK_INIT_HARD(trigger_irq_work);
 	hrtimer_init(&trigger->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
@@ -493,7 +357,7 @@ static void link_action(struct perf_trigger *trigger, struct perf_action *action
 	action->handler = event->overflow_handler;
 	list_add_tail(&action->entry, &trigger->actions);
 	member->action = action;
-	trigger->arg.nr_events++;
+	trigger->state.nr_events++;
 	/* Who still calls trigger_overflow() for the last one finds all of this one. */
 	smp_store_release(&event->overflow_handler_context, (void *)action);
 	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
@@ -507,7 +371,7 @@ static void unlink_action(struct perf_action *action, struct list_head *actions)
 	WRITE_ONCE(action->event->overflow_handler, action->handler);
 	refcount_inc(&action->event->member->openers); /* at least one: the namespace's */
 	action->event->member->action = NULL;
-	action->trigger->arg.nr_events--;
+	action->trigger->state.nr_events--;
 	list_move_tail(&action->entry, actions);
 }
 
@@ -563,6 +427,9 @@ static void unlink_trigger(struct perf_trigger *trigger, struct list_head *trigg
 
 	assert_registry();
 	list_move(&trigger->entry, triggers);
+	trigger->ns->nr_triggers--;
+	if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
+		perf_stop_unprepare(trigger->ns);
 	list_for_each_entry_safe(action, next, &trigger->actions, entry)
 		unlink_action(action, actions);
 	if (!list_empty(&trigger->fatal)) {
@@ -591,84 +458,13 @@ static void free_triggers(struct list_head *triggers, struct list_head *actions)
 	}
 }
 
-/* What @trigger is found by is NULL for a new one, unless it can't be made. */
-static long check_link(struct perf_persist_ns *ns, u32 number, struct perf_trigger **trigger)
-{
-	long ret;
-
-	assert_registry();
-	*trigger = NULL;
-	if (ns->unlinked)
-		return -ENODEV;
-	ret = perf_persist_may_write(ns);
-	if (ret)
-		return ret;
-	if (!number)
-		return ns->nr_triggers < PERF_TRIGGERS_MAX ? 0 : -ENOSPC;
-
-	*trigger = find_trigger(ns, number);
-	if (!*trigger)
-		return -ENOENT;
-	return (*trigger)->arg.when == PERF_TRIGGER_WHEN_EVENT ? 0 : -EINVAL;
-}
-
 /*
- * A new one, or the one that gets another member; in the latter case @new is NULL.
- * @event is of a member, or NULL.
+ * Making one
  */
-static long link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new, u32 *number,
-			 struct perf_event *event, struct perf_action *action)
-{
-	struct perf_member *member = event ? event->member : NULL;
-	struct perf_trigger *trigger;
-	long ret;
-
-	assert_registry();
-	ret = check_link(ns, *number, &trigger);
-	if (ret)
-		return ret;
-	/* It may have left since. */
-	if (member && (member->ns != ns || READ_ONCE(member->state) != PERF_MEMBER_PUBLISHED ||
-		       member->action))
-		return -EBUSY;
-
-	if (new) {
-		trigger = new;
-		new->arg.number = ++ns->last_trigger;
-		list_add_tail(&new->entry, &ns->triggers);
-		ns->nr_triggers++;
-		ret = 0;
-		if (new->arg.action == PERF_TRIGGER_DO_STOP && !rcu_access_pointer(ns->stop_list))
-			ret = update_stop_list(ns);
-		if (ret) {
-			list_del_init(&new->entry);
-			ns->nr_triggers--;
-			return ret;
-		}
-		if (new->arg.when != PERF_TRIGGER_WHEN_EVENT) {
-			list_add_tail_rcu(&new->fatal, &perf_fatal_triggers);
-			WRITE_ONCE(perf_nr_fatal_triggers, perf_nr_fatal_triggers + 1);
-		}
-	}
-	if (member)
-		link_action(trigger, action, member);
-	*number = trigger->arg.number;
-	perf_persist_changed(ns);
-	return 0;
-}
 
 static int check_arg(const struct perf_event_trigger *arg)
 {
-	bool has_event = arg->when == PERF_TRIGGER_WHEN_EVENT;
-	bool has_fd = arg->fd >= 0;
-
-	if (arg->flags || arg->__reserved)
-		return -EINVAL;
-	if (arg->number)
-		return has_fd ? 0 : -EINVAL;
 	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
-		return -EINVAL;
-	if (has_event != has_fd)
 		return -EINVAL;
 	/* Nothing is done later when there is no later. */
 	if (arg->when == PERF_TRIGGER_WHEN_PANIC &&
@@ -682,11 +478,69 @@ static int check_arg(const struct perf_event_trigger *arg)
 	return 0;
 }
 
-static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0);
-
-static long get_arg(struct perf_event_trigger *arg, struct perf_event_trigger __user *uarg)
+static int may_change(struct perf_persist_ns *ns)
 {
-	return perf_persist_get_struct(arg, sizeof(*arg), PERF_EVENT_TRIGGER_SIZE_VER0, uarg);
+	assert_registry();
+	return ns->unlinked ? -ENODEV : perf_persist_may_write(ns);
+}
+
+static int link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new)
+{
+	int ret;
+
+	ret = may_change(ns);
+	if (ret)
+		return ret;
+	if (ns->nr_triggers >= PERF_TRIGGERS_MAX)
+		return -ENOSPC;
+	if (new->arg.action == PERF_TRIGGER_DO_STOP) {
+		ret = perf_stop_prepare(ns);
+		if (ret)
+			return ret;
+	}
+
+	new->arg.number = ++ns->last_trigger;
+	list_add_tail(&new->entry, &ns->triggers);
+	ns->nr_triggers++;
+	if (new->arg.when != PERF_TRIGGER_WHEN_EVENT) {
+		list_add_tail_rcu(&new->fatal, &perf_fatal_triggers);
+		WRITE_ONCE(perf_nr_fatal_triggers, perf_nr_fatal_triggers + 1);
+	}
+	perf_persist_changed(ns);
+	return 0;
+}
+
+/**
+ * perf_trigger_add - make a trigger, which no event fires yet
+ * @ns:		the namespace, which is no snapshot, with a reference of the caller's
+ * @arg:	what it is to do when
+ * @number:	out: its number
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_trigger_ioctl().
+ */
+long perf_trigger_add(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
+		      u32 *number)
+{
+	struct perf_trigger *new;
+	long ret;
+
+	ret = check_arg(arg);
+	if (ret)
+		return ret;
+	new = alloc_trigger(ns, arg);
+	if (!new)
+		return -ENOMEM;
+
+	mutex_lock(&perf_persist_lock);
+	ret = link_trigger(ns, new);
+	if (!ret)
+		*number = new->arg.number;
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		kfree(new);
+	return ret;
 }
 
 /* Can @event be what fires a trigger? */
@@ -709,6 +563,27 @@ static int check_event(struct perf_event *event)
 	return is_sampling_event(event) ? 0 : -EINVAL;
 }
 
+static struct perf_trigger *find_to_change(struct perf_persist_ns *ns, u32 number)
+{
+	struct perf_trigger *trigger;
+	int ret;
+
+	ret = may_change(ns);
+	if (ret)
+		return ERR_PTR(ret);
+	trigger = find_trigger(ns, number);
+	return trigger ?: ERR_PTR(-ENOENT);
+}
+
+static struct perf_trigger *find_to_fire(struct perf_persist_ns *ns, u32 number)
+{
+	struct perf_trigger *trigger = find_to_change(ns, number);
+
+	if (!IS_ERR(trigger) && trigger->arg.when != PERF_TRIGGER_WHEN_EVENT)
+		return ERR_PTR(-EINVAL);
+	return trigger;
+}
+
 /* An event that is in no namespace joins, and leaves with the trigger. */
 static int join_for_trigger(struct perf_persist_ns *ns, struct perf_event *event, bool *joined)
 {
@@ -725,39 +600,61 @@ static int join_for_trigger(struct perf_persist_ns *ns, struct perf_event *event
 	return ret;
 }
 
-/* @event has an opener of the caller's, or is NULL. */
-static long add_trigger_event(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
-			      struct perf_event *event, u32 *number)
+static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event *event,
+		       struct perf_action *action)
 {
-	struct perf_trigger *new = NULL, *trigger;
-	struct perf_action *action = NULL;
-	bool joined = false;
+	struct perf_trigger *trigger = find_to_fire(ns, number);
+	struct perf_member *member = event->member;
+
+	if (IS_ERR(trigger))
+		return PTR_ERR(trigger);
+	/* It may have left since. */
+	if (member->ns != ns || READ_ONCE(member->state) != PERF_MEMBER_PUBLISHED ||
+	    member->action)
+		return -EBUSY;
+
+	link_action(trigger, action, member);
+	perf_persist_changed(ns);
+	return 0;
+}
+
+/**
+ * perf_trigger_add_event - have one more event fire a trigger
+ * @ns:		the namespace, with a reference of the caller's
+ * @number:	number of the trigger
+ * @event:	the event, with an opener of the caller's, who may change it
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_trigger_ioctl().
+ */
+long perf_trigger_add_event(struct perf_persist_ns *ns, u32 number, struct perf_event *event)
+{
+	struct perf_trigger *trigger;
+	struct perf_action *action;
+	bool joined;
 	long ret;
 
-	/* Before anything is done that could be noticed */
-	mutex_lock(&perf_persist_lock);
-	ret = check_link(ns, *number, &trigger);
-	mutex_unlock(&perf_persist_lock);
+	ret = check_event(event);
 	if (ret)
 		return ret;
 
-	ret = -ENOMEM;
-	if (!arg->number) {
-		new = alloc_trigger(ns, arg);
-		if (!new)
-			return -ENOMEM;
-	}
-	if (event) {
-		action = kzalloc(sizeof(*action), GFP_KERNEL_ACCOUNT);
-		if (!action)
-			goto err_free;
-		ret = join_for_trigger(ns, event, &joined);
-		if (ret)
-			goto err_free;
-	}
+	/* Before anything is done that could be noticed */
+	mutex_lock(&perf_persist_lock);
+	trigger = find_to_fire(ns, number);
+	mutex_unlock(&perf_persist_lock);
+	if (IS_ERR(trigger))
+		return PTR_ERR(trigger);
+
+	action = kzalloc(sizeof(*action), GFP_KERNEL_ACCOUNT);
+	if (!action)
+		return -ENOMEM;
+	ret = join_for_trigger(ns, event, &joined);
+	if (ret)
+		goto err_free;
 
 	mutex_lock(&perf_persist_lock);
-	ret = link_trigger(ns, new, number, event, action);
+	ret = link_event(ns, number, event, action);
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
 		goto err_joined;
@@ -771,166 +668,126 @@ err_joined:
 		perf_persist_drop(event->member);
 err_free:
 	kfree(action);
-	kfree(new);
 	return ret;
 }
 
-static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
-{
-	struct perf_event *event = NULL;
-	struct perf_event_trigger arg;
-	struct file *file = NULL;
-	u32 number;
-	long ret;
+/*
+ * What there is
+ */
 
-	ret = get_arg(&arg, uarg);
-	if (!ret)
-		ret = check_arg(&arg);
-	if (ret)
-		return ret;
-	number = arg.number;
-	/* Find out whether the answer can be given before there is one. */
-	if (put_user(number, &uarg->number))
-		return -EFAULT;
-
-	if (arg.fd >= 0) {
-		/* Not one that is for reading only */
-		file = perf_event_get(arg.fd);
-		if (IS_ERR(file))
-			return PTR_ERR(file);
-		event = file->private_data;
-		ret = security_perf_event_write(event);
-		if (!ret)
-			ret = check_event(event);
-	}
-	if (!ret)
-		ret = add_trigger_event(ns, &arg, event, &number);
-	if (file)
-		fput(file);
-	if (ret)
-		return ret;
-	/* What is there is told by GET_TRIGGER, too. */
-	return put_user(number, &uarg->number) ? -EFAULT : 0;
-}
-
-static long get_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __user *uarg)
+/**
+ * perf_trigger_get_next - what was asked of a trigger
+ * @ns:		the namespace, with a reference of the caller's
+ * @last:	number of the last one that was seen, 0 to start with
+ * @arg:	filled in, but for its size
+ *
+ * Called without a lock.
+ *
+ * Return: 0, -ENOENT if there are no more, or -ENODEV if the namespace was deleted.
+ */
+long perf_trigger_get_next(struct perf_persist_ns *ns, u32 last, struct perf_event_trigger *arg)
 {
 	struct perf_trigger *trigger;
-	struct perf_event_trigger arg;
-	long ret;
-	u32 size;
+	u32 size = arg->size;
 
-	ret = get_arg(&arg, uarg);
-	if (ret)
-		return ret;
-	size = arg.size;
-
-	ret = -ENOENT;
-	mutex_lock(&perf_persist_lock);
+	guard(mutex)(&perf_persist_lock);
 	if (ns->unlinked)
-		ret = -ENODEV;
+		return -ENODEV;
 	list_for_each_entry(trigger, &ns->triggers, entry) {
-		if (trigger->arg.number <= arg.number)
+		if (trigger->arg.number <= last)
 			continue;
-		arg = trigger->arg;
-		arg.size = size;
-		arg.fd = -1;
-		arg.fired = atomic64_read(&trigger->fired);
-		if (arg.last_fired_ns)
-			arg.last_fired_ns = timens_add_boottime_ns(arg.last_fired_ns);
-		ret = 0;
-		break;
+		*arg = trigger->arg;
+		arg->size = size;
+		return 0;
 	}
-	mutex_unlock(&perf_persist_lock);
-	if (ret)
-		return ret;
-
-	return perf_persist_put_struct(uarg, &arg, sizeof(arg));
+	return -ENOENT;
 }
 
-static long del_trigger(struct perf_persist_ns *ns, unsigned long number)
+/**
+ * perf_trigger_get_state - what a trigger has done
+ * @ns:		the namespace, with a reference of the caller's
+ * @number:	number of the trigger
+ * @state:	filled in, but for its size
+ *
+ * Called without a lock.
+ *
+ * Return: 0, -ENOENT if there is none, or -ENODEV if the namespace was deleted.
+ */
+long perf_trigger_get_state(struct perf_persist_ns *ns, u32 number,
+			    struct perf_event_trigger_state *state)
+{
+	struct perf_trigger *trigger;
+	u32 size = state->size;
+
+	guard(mutex)(&perf_persist_lock);
+	if (ns->unlinked)
+		return -ENODEV;
+	trigger = find_trigger(ns, number);
+	if (!trigger)
+		return -ENOENT;
+
+	*state = trigger->state;
+	state->size = size;
+	state->number = number;
+	state->fired = atomic64_read(&trigger->fired);
+	if (is_spent(trigger))
+		state->flags |= PERF_TRIGGER_SPENT;
+	return 0;
+}
+
+/**
+ * perf_trigger_arm - let a trigger act again as often as at first
+ * @ns:		the namespace, with a reference of the caller's
+ * @number:	number of the trigger
+ *
+ * Its cool-down goes on. Called without a lock.
+ *
+ * Return: 0, or see perf_trigger_ioctl().
+ */
+long perf_trigger_arm(struct perf_persist_ns *ns, u32 number)
+{
+	struct perf_trigger *trigger;
+
+	guard(mutex)(&perf_persist_lock);
+	trigger = find_to_change(ns, number);
+	if (IS_ERR(trigger))
+		return PTR_ERR(trigger);
+
+	WRITE_ONCE(trigger->armed_at, READ_ONCE(trigger->started));
+	perf_persist_changed(ns);
+	return 0;
+}
+
+/**
+ * perf_trigger_delete - delete a trigger
+ * @ns:		the namespace, with a reference of the caller's
+ * @number:	number of the trigger
+ *
+ * Nothing fires it any more when this returns. Called without a lock.
+ *
+ * Return: 0, or see perf_trigger_ioctl().
+ */
+long perf_trigger_delete(struct perf_persist_ns *ns, u32 number)
 {
 	struct perf_trigger *trigger;
 	LIST_HEAD(triggers);
 	LIST_HEAD(actions);
-	long ret;
 
 	mutex_lock(&perf_persist_lock);
-	trigger = number == (u32)number ? find_trigger(ns, number) : NULL;
-	ret = ns->unlinked ? -ENODEV : trigger ? perf_persist_may_write(ns) : -ENOENT;
-	if (!ret) {
+	trigger = find_to_change(ns, number);
+	if (!IS_ERR(trigger)) {
 		unlink_trigger(trigger, &triggers, &actions);
-		ns->nr_triggers--;
-		update_stop_list(ns);
 		perf_persist_changed(ns);
 	}
 	mutex_unlock(&perf_persist_lock);
 
 	free_triggers(&triggers, &actions);
-	return ret;
-}
-
-/**
- * perf_is_trigger_ioctl - is it for perf_trigger_ioctl()
- * @cmd:	ioctl number
- *
- * Return: true if so, whatever size of its argument the caller knows of.
- */
-bool perf_is_trigger_ioctl(unsigned int cmd)
-{
-	return perf_same_ioctl(cmd, PERF_EVENT_IOC_ADD_TRIGGER) ||
-	       perf_same_ioctl(cmd, PERF_EVENT_IOC_GET_TRIGGER) ||
-	       cmd == PERF_EVENT_IOC_DEL_TRIGGER;
-}
-
-/**
- * perf_trigger_ioctl - the ioctls of a namespace that have to do with triggers
- * @ns:		the namespace
- * @cmd:	ADD_TRIGGER, GET_TRIGGER or DEL_TRIGGER
- * @arg:	its argument
- *
- * Called without a lock; for a file that may be written to, unless it is
- * GET_TRIGGER.
- *
- * Return: 0, or
- *  -EFAULT	@arg is no address that can be read and written
- *  -EINVAL	a field is out of range, or does not go with another; the event
- *		does not sample, or has a buffer that is no member's; or a name is
- *		remembered from SET_NAME that is not the namespace's
- *  -E2BIG	the structure is larger than a page, or has fields that are not known
- *		here and not 0; its size now holds what the kernel knows
- *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
- *		an AUX area or sigtrap, a breakpoint on anything but x86, or
- *		precise with a period and without wakeup_events, as the PMU may
- *		then hand over several at once
- *  -EBADF	not the file of an event
- *  -EACCES	the file of the event is for reading only, or the caller lacks
- *		CAP_PERFMON
- *  -EBUSY	the event is a member of another namespace, or fires a trigger
- *  -ENOENT	no such trigger; GET_TRIGGER: no more of them
- *  -ENOMEM	out of memory
- *  -ENOSPC	too many triggers, or see kernel.perf_event_max_persistent
- *  -ENODEV	the namespace was deleted, or the one that the event was in
- */
-long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)
-{
-	if (is_snapshot(ns))
-		return -EOPNOTSUPP;
-	if (cmd == PERF_EVENT_IOC_DEL_TRIGGER)
-		return del_trigger(ns, arg);
-	if (perf_same_ioctl(cmd, PERF_EVENT_IOC_ADD_TRIGGER))
-		return add_trigger(ns, (void __user *)arg);
-	return get_trigger(ns, (void __user *)arg);
+	return PTR_ERR_OR_ZERO(trigger);
 }
 
 static void init_ns(struct perf_persist_ns *ns)
 {
 	INIT_LIST_HEAD(&ns->triggers);
-}
-
-static void ns_members_changed(struct perf_persist_ns *ns)
-{
-	update_stop_list(ns);
 }
 
 static bool has_other_ordinary(struct perf_persist_ns *ns, struct perf_member *leaving)
@@ -958,7 +815,6 @@ static void ns_leaving(struct perf_leaving *leaving)
 		return;
 	list_for_each_entry_safe(trigger, next, &ns->triggers, entry)
 		unlink_trigger(trigger, &leaving->triggers, &leaving->actions);
-	update_stop_list(ns);
 }
 
 static void ns_left(struct perf_leaving *leaving)
@@ -968,9 +824,6 @@ static void ns_left(struct perf_leaving *leaving)
 
 static struct perf_persist_listener trigger_listener = {
 	.init			= init_ns,
-	.members_changed	= ns_members_changed,
-	.buffers_changed	= follow_stop,
-	.enabled		= resume,
 	.leaving		= ns_leaving,
 	.left			= ns_left,
 	.covered		= ns_covered,

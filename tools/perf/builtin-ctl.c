@@ -39,17 +39,24 @@ static struct {
 	bool		 delete;
 	bool		 enable;
 	bool		 disable;
+	bool		 stop;
+	bool		 resume;
 	bool		 snapshot;
 	bool		 clear;
 	bool		 resize;
 	bool		 trigger;
 	bool		 wait;
 	bool		 json;
+	bool		 contents;
 	bool		 set_spares;
+	bool		 set_keep;	/* and that is all */
+	bool		 set_note;	/* the same */
 	const char	*spares;
 	const char	*keep;
+	const char	*note;
 	const char	*mmap_pages;
 	const char	*remove;
+	const char	*arm;
 	const char	*timeout;
 	const char	*output;
 	const char	*cpus;
@@ -68,11 +75,17 @@ static const struct option ctl_options[] = {
 	OPT_BOOLEAN('d', "delete", &ctl.delete, "delete the namespaces that are named"),
 	OPT_BOOLEAN(0, "enable", &ctl.enable, "let the namespaces that are named record"),
 	OPT_BOOLEAN(0, "disable", &ctl.disable,
-		    "stop the namespaces that are named from recording; they keep what they hold"),
+		    "switch off the events of the namespaces that are named"),
+	OPT_BOOLEAN(0, "stop", &ctl.stop,
+		    "freeze what the namespaces that are named hold, as a trigger does"),
+	OPT_BOOLEAN(0, "resume", &ctl.resume,
+		    "resume recording in namespaces that were stopped"),
 	OPT_BOOLEAN('s', "snapshot", &ctl.snapshot,
 		    "keep what the namespaces that are named hold, and go on with empty buffers"),
 	OPT_STRING(0, "keep", &ctl.keep, "number",
-		   "of -s and --resize: how many snapshots are kept from now on"),
+		   "how many snapshots of the named namespaces to keep"),
+	OPT_STRING(0, "note", &ctl.note, "text",
+		   "attach a text to the named namespaces, or to what -s takes"),
 	OPT_STRING(0, "spares", &ctl.spares, "number",
 		   "have buffers ready for so many snapshots of the namespaces that are named"),
 	OPT_BOOLEAN(0, "clear", &ctl.clear, "drop what the namespaces that are named hold"),
@@ -95,10 +108,14 @@ static const struct option ctl_options[] = {
 		   "of -t: do it at most once in this time; 1s for snapshots, 0 for no limit"),
 	OPT_STRING(0, "times", &ctl.to_trigger.times, "number", "of -t: do it at most so often"),
 	OPT_STRING(0, "remove", &ctl.remove, "number", "of -t: remove the trigger of this number"),
+	OPT_STRING(0, "arm", &ctl.arm, "number",
+		   "of -t: let the trigger of this number act again as often as --times said"),
 	OPT_BOOLEAN(0, "wait", &ctl.wait,
 		    "wait until a snapshot of the namespace is taken, or a trigger stops it"),
 	OPT_STRING(0, "timeout", &ctl.timeout, "time", "of --wait: at most this long"),
 	OPT_BOOLEAN('j', "json", &ctl.json, "list for programs, in JSON"),
+	OPT_BOOLEAN(0, "contents", &ctl.contents,
+		    "with -l, read the buffers to tell how far back they go"),
 	OPT_STRING('o', "output", &ctl.output, "file", "output file of -r, - for a pipe"),
 	OPT_STRING('C', "cpu", &ctl.cpus, "cpu", "read what is of these CPUs"),
 	OPT_STRING(0, "last", &ctl.last, "time", "read what is not older than this, as in 30s"),
@@ -112,21 +129,25 @@ static const struct option ctl_options[] = {
 };
 
 enum {
-	USAGE_LIST, USAGE_READ, USAGE_DELETE, USAGE_ENABLE, USAGE_SNAPSHOT, USAGE_SPARES,
-	USAGE_CLEAR, USAGE_RESIZE, USAGE_TRIGGER, USAGE_REMOVE, USAGE_WAIT,
+	USAGE_LIST, USAGE_READ, USAGE_DELETE, USAGE_ENABLE, USAGE_STOP, USAGE_SNAPSHOT,
+	USAGE_KEEP, USAGE_SPARES, USAGE_NOTE, USAGE_CLEAR, USAGE_RESIZE, USAGE_TRIGGER,
+	USAGE_REMOVE, USAGE_WAIT,
 };
 
 static const char * const ctl_usage[] = {
-	[USAGE_LIST] = "perf ctl -l [-v | --json] [<namespace>]",
+	[USAGE_LIST] = "perf ctl -l [-v | --json] [--contents] [<namespace>]",
 	[USAGE_READ] = "perf ctl -r <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
 	[USAGE_DELETE] = "perf ctl -d <namespace>...",
 	[USAGE_ENABLE] = "perf ctl --enable | --disable <namespace>...",
-	[USAGE_SNAPSHOT] = "perf ctl -s [--keep <number>] <namespace>...",
+	[USAGE_STOP] = "perf ctl --stop | --resume <namespace>...",
+	[USAGE_SNAPSHOT] = "perf ctl -s [--keep <number>] [--note <text>] <namespace>...",
+	[USAGE_KEEP] = "perf ctl --keep <number> <namespace>...",
+	[USAGE_NOTE] = "perf ctl --note <text> <namespace>...",
 	[USAGE_SPARES] = "perf ctl --spares <number> <namespace>...",
 	[USAGE_CLEAR] = "perf ctl --clear <namespace>...",
 	[USAGE_RESIZE] = "perf ctl --resize <namespace> -m <size> [--keep <number>]",
 	[USAGE_TRIGGER] = "perf ctl -t <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>]",
-	[USAGE_REMOVE] = "perf ctl -t <namespace> --remove <number>",
+	[USAGE_REMOVE] = "perf ctl -t <namespace> --remove <number> | --arm <number>",
 	[USAGE_WAIT] = "perf ctl --wait <namespace> [--timeout <time>] [-- <command>]",
 	NULL
 };
@@ -135,7 +156,9 @@ static enum persistent_list_format list_format(bool named)
 {
 	if (ctl.json)
 		return PERSISTENT_LIST_JSON;
-	return named || verbose > 0 ? PERSISTENT_LIST_DETAILS : PERSISTENT_LIST_TABLE;
+	if (verbose > 0)
+		return PERSISTENT_LIST_VERBOSE;
+	return named || ctl.contents ? PERSISTENT_LIST_DETAILS : PERSISTENT_LIST_TABLE;
 }
 
 static int list_one(const char *name)
@@ -146,7 +169,7 @@ static int list_one(const char *name)
 	if (!ns)
 		return -1;
 	persistent_ns__close(ns);
-	return persistent__print_list((char **)&name, 1, list_format(true));
+	return persistent__print_list((char **)&name, 1, list_format(true), ctl.contents);
 }
 
 static int __cmd_list(int argc, const char **argv)
@@ -163,7 +186,7 @@ static int __cmd_list(int argc, const char **argv)
 	while (names[nr])
 		nr++;
 
-	err = persistent__print_list(names, nr, list_format(false));
+	err = persistent__print_list(names, nr, list_format(false), ctl.contents);
 	persistent__free_names(names);
 	return err;
 }
@@ -308,21 +331,37 @@ static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
 			ns->name, number, ns->name, nr, ns->keep);
 }
 
+/* More before, and fewer after: a snapshot that fails costs none of the others. */
+static int keep_around(struct persistent_ns *ns, bool before)
+{
+	bool more = ctl.nr > ns->keep;
+
+	if (!ctl.keep || before != more)
+		return 0;
+	return persistent_ns__set_keep(ns, ctl.nr);
+}
+
 static int take_snapshot(struct persistent_ns *ns)
 {
 	u32 number;
-	int err = persistent_ns__take_snapshot(ns, ctl.nr, &number);
+	u64 id;
+	int err = keep_around(ns, /*before=*/true) ?:
+		  persistent_ns__take_snapshot(ns, &number, &id) ?:
+		  keep_around(ns, /*before=*/false);
 
-	if (!err)
-		tell_of_snapshot(ns, number);
-	return err;
+	if (err)
+		return err;
+	tell_of_snapshot(ns, number);
+	return ctl.note ? persistent__note_snapshot(id, ctl.note) : 0;
 }
 
 static int resize(struct persistent_ns *ns, unsigned int pages)
 {
 	char size[32];
 	u32 number;
-	int err = persistent_ns__resize(ns, pages, ctl.nr, &number);
+	int err = keep_around(ns, /*before=*/true) ?:
+		  persistent_ns__resize(ns, pages, &number) ?:
+		  keep_around(ns, /*before=*/false);
 
 	if (err)
 		return err;
@@ -356,6 +395,16 @@ static int set_spares(struct persistent_ns *ns)
 	return persistent_ns__set_spares(ns, ctl.nr);
 }
 
+static int set_keep(struct persistent_ns *ns)
+{
+	return persistent_ns__set_keep(ns, ctl.nr);
+}
+
+static int set_note(struct persistent_ns *ns)
+{
+	return persistent_ns__set_note(ns, ctl.note);
+}
+
 /* Those that matter may be the first ones. */
 static void tell_how_often(const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
 {
@@ -365,7 +414,7 @@ static void tell_how_often(const struct persistent_ns *ns, const struct perf_eve
 		pr_info("[ perf ctl: one snapshot in 1s at most, --cool-down changes that ]\n");
 
 	if (!trigger->times || trigger->times > ns->keep)
-		pr_info("[ perf ctl: the newest %u are kept, 'perf ctl -s --keep' changes that; '--times %u' keeps the first ones ]\n",
+		pr_info("[ perf ctl: the newest %u are kept, 'perf ctl --keep' changes that; '--times %u' keeps the first ones ]\n",
 			ns->keep, ns->keep);
 }
 
@@ -394,17 +443,23 @@ static int __cmd_trigger(int nr_names __maybe_unused, const char **names)
 	struct persistent_ns *ns;
 	int err;
 
-	if (ctl.remove)
-		err = persistent__parse_number("--remove", ctl.remove, 1, UINT_MAX, &ctl.nr);
-	else
+	if (!ctl.remove && !ctl.arm)
 		err = persistent_trigger__parse(&trigger, &ctl.to_trigger);
+	else
+		err = persistent__parse_number(ctl.remove ? "--remove" : "--arm",
+					       ctl.remove ?: ctl.arm, 1, UINT_MAX, &ctl.nr);
 	if (err)
 		return err;
 
 	ns = persistent_ns__open(names[0], /*write=*/true);
 	if (!ns)
 		return -1;
-	err = ctl.remove ? persistent_ns__remove_trigger(ns, ctl.nr) : add_trigger(ns, &trigger);
+	if (ctl.remove)
+		err = persistent_ns__remove_trigger(ns, ctl.nr);
+	else if (ctl.arm)
+		err = persistent_ns__arm_trigger(ns, ctl.nr);
+	else
+		err = add_trigger(ns, &trigger);
 	persistent_ns__close(ns);
 	return err;
 }
@@ -500,6 +555,16 @@ static int __cmd_disable(int argc, const char **argv)
 	return on_each_ns(argc, argv, persistent_ns__disable);
 }
 
+static int __cmd_stop(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, persistent_ns__stop);
+}
+
+static int __cmd_resume(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, persistent_ns__resume);
+}
+
 static int __cmd_snapshot(int argc, const char **argv)
 {
 	return on_each_ns(argc, argv, take_snapshot);
@@ -508,6 +573,16 @@ static int __cmd_snapshot(int argc, const char **argv)
 static int __cmd_spares(int argc, const char **argv)
 {
 	return on_each_ns(argc, argv, set_spares);
+}
+
+static int __cmd_keep(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, set_keep);
+}
+
+static int __cmd_note(int argc, const char **argv)
+{
+	return on_each_ns(argc, argv, set_note);
 }
 
 static int __cmd_clear(int argc, const char **argv)
@@ -529,8 +604,12 @@ static const struct verb {
 	{ "-d", &ctl.delete, __cmd_delete, USAGE_DELETE, 1, INT_MAX },
 	{ "--enable", &ctl.enable, __cmd_enable, USAGE_ENABLE, 1, INT_MAX },
 	{ "--disable", &ctl.disable, __cmd_disable, USAGE_ENABLE, 1, INT_MAX },
+	{ "--stop", &ctl.stop, __cmd_stop, USAGE_STOP, 1, INT_MAX },
+	{ "--resume", &ctl.resume, __cmd_resume, USAGE_STOP, 1, INT_MAX },
 	{ "-s", &ctl.snapshot, __cmd_snapshot, USAGE_SNAPSHOT, 1, INT_MAX },
 	{ "--spares", &ctl.set_spares, __cmd_spares, USAGE_SPARES, 1, INT_MAX },
+	{ "--keep", &ctl.set_keep, __cmd_keep, USAGE_KEEP, 1, INT_MAX },
+	{ "--note", &ctl.set_note, __cmd_note, USAGE_NOTE, 1, INT_MAX },
 	{ "--clear", &ctl.clear, __cmd_clear, USAGE_CLEAR, 1, INT_MAX },
 	{ "--resize", &ctl.resize, __cmd_resize, USAGE_RESIZE, 1, 1 },
 	{ "-t", &ctl.trigger, __cmd_trigger, USAGE_TRIGGER, 1, 1 },
@@ -552,18 +631,17 @@ static int check_options(void)
 		{ ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size,
 		  ctl.read, USAGE_READ,
 		  "-o, -C, --last, --from, --to and --max-size belong to -r" },
-		{ ctl.json, ctl.list, USAGE_LIST, "-j belongs to -l" },
-		{ ctl.keep, ctl.snapshot || ctl.resize, USAGE_SNAPSHOT,
-		  "--keep belongs to -s and --resize" },
+		{ ctl.json || ctl.contents, ctl.list, USAGE_LIST,
+		  ctl.json ? "-j belongs to -l" : "--contents belongs to -l" },
 		{ ctl.mmap_pages, ctl.resize, USAGE_RESIZE, "-m belongs to --resize" },
 		{ ctl.resize, ctl.mmap_pages, USAGE_RESIZE, "--resize takes a size: -m" },
-		{ adds || ctl.remove, ctl.trigger, USAGE_TRIGGER,
-		  "--when, --filter, --count, --do, --after, --cool-down, --times and --remove belong to -t"
+		{ adds || ctl.remove || ctl.arm, ctl.trigger, USAGE_TRIGGER,
+		  "--when, --filter, --count, --do, --after, --cool-down, --times, --remove and --arm belong to -t"
 		},
-		{ ctl.trigger && !ctl.remove, to->when && to->action, USAGE_TRIGGER,
-		  "-t takes --when and --do to add a trigger, or --remove" },
-		{ ctl.remove, !adds, USAGE_REMOVE,
-		  "--remove takes no other option about triggers" },
+		{ ctl.trigger && !ctl.remove && !ctl.arm, to->when && to->action, USAGE_TRIGGER,
+		  "-t needs --when and --do to add a trigger, or --remove, or --arm" },
+		{ ctl.remove || ctl.arm, !adds && !(ctl.remove && ctl.arm), USAGE_REMOVE,
+		  "--remove and --arm allow no other option about triggers" },
 		{ ctl.timeout || ctl.command, ctl.wait, USAGE_WAIT,
 		  ctl.timeout ? "--timeout belongs to --wait" : "A command belongs to --wait" },
 	};
@@ -604,8 +682,8 @@ static const struct verb *find_verb(void)
 
 	if (!verb)
 		err_usage(USAGE_LIST,
-			  "Nothing to do: use one of -l, -r, -d, -s, -t, --enable, --disable, --spares, --clear,\n"
-			  "--resize and --wait, see 'perf ctl -h'");
+			  "Nothing to do: use one of -l, -r, -d, -s, -t, --enable, --disable, --stop, --resume, --keep,\n"
+			  "--spares, --note, --clear, --resize and --wait, see 'perf ctl -h'");
 	return verb;
 }
 
@@ -623,6 +701,11 @@ static const char **split_command(int *argc, const char **argv)
 
 static int parse_numbers(void)
 {
+	if (ctl.note && strlen(ctl.note) >= PERF_PERSIST_NAME_SIZE) {
+		pr_err("--note takes at most %d bytes, and these are %zu.\n",
+		       PERF_PERSIST_NAME_SIZE - 1, strlen(ctl.note));
+		return -EINVAL;
+	}
 	if (ctl.keep)
 		return persistent__parse_number("--keep", ctl.keep, 1, PERF_PERSIST_KEEP_MAX,
 						&ctl.nr);
@@ -640,6 +723,8 @@ int cmd_ctl(int argc, const char **argv)
 	argc = parse_options(argc, argv, ctl_options, ctl_usage, PARSE_OPT_KEEP_DASHDASH);
 	ctl.command = split_command(&argc, argv);
 	ctl.set_spares = ctl.spares;
+	ctl.set_keep = ctl.keep && !ctl.snapshot && !ctl.resize;
+	ctl.set_note = ctl.note && !ctl.snapshot;
 
 	/* An option says more of what was meant than a verb that is missing. */
 	err = check_options();

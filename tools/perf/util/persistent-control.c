@@ -116,15 +116,29 @@ static int ns__control(struct persistent_ns *ns, unsigned long cmd, void *arg, c
 	return err_control(err, ns, what);
 }
 
-int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 keep, u32 *number)
+int persistent__note_snapshot(u64 id, const char *note)
 {
-	struct perf_event_snapshot snapshot = {
-		.size = sizeof(snapshot),
-		.keep = keep,
-	};
+	struct persistent_ns *snapshot;
+	int err = persistent_ns__lookup_id(id, /*write=*/true, &snapshot);
+	char buf[STRERR_BUFSIZE];
+
+	if (err == -ENOENT)
+		pr_err("The snapshot was deleted before it could have a note.\n");
+	else if (err)
+		pr_err("The snapshot has no note: %s\n", str_error_r(-err, buf, sizeof(buf)));
+	else
+		err = persistent_ns__set_note(snapshot, note);
+	persistent_ns__close(snapshot);
+	return err;
+}
+
+int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 *number, u64 *id)
+{
+	struct perf_event_snapshot snapshot = { .size = sizeof(snapshot) };
 	int err = ns__control(ns, PERF_EVENT_IOC_SNAPSHOT, &snapshot, "take a snapshot of");
 
 	*number = snapshot.number;
+	*id = snapshot.ns_id;
 	return err;
 }
 
@@ -146,12 +160,9 @@ static struct perf_event_buffer_size *ns__sizes(const struct persistent_ns *ns, 
 	return sizes;
 }
 
-int persistent_ns__resize(struct persistent_ns *ns, unsigned int pages, u32 keep, u32 *number)
+int persistent_ns__resize(struct persistent_ns *ns, unsigned int pages, u32 *number)
 {
-	struct perf_event_snapshot snapshot = {
-		.size = sizeof(snapshot),
-		.keep = keep,
-	};
+	struct perf_event_snapshot snapshot = { .size = sizeof(snapshot) };
 	struct perf_event_buffer_size *sizes;
 	int err = persistent_ns__list(ns);
 
@@ -182,8 +193,12 @@ int persistent_ns__clear(struct persistent_ns *ns)
 
 int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr)
 {
-	return ns__control(ns, PERF_EVENT_IOC_SPARES, (void *)(unsigned long)nr,
-			   "allocate buffers for snapshots of");
+	return ns__control(ns, PERF_EVENT_IOC_SPARES, &nr, "allocate buffers for snapshots of");
+}
+
+int persistent_ns__set_keep(struct persistent_ns *ns, u32 keep)
+{
+	return ns__control(ns, PERF_EVENT_IOC_KEEP, &keep, "change how many snapshots are kept of");
 }
 
 /* Others may be called the same, of a namespace that is gone and was called as this one. */
@@ -212,7 +227,7 @@ int persistent_ns__count_snapshots(const struct persistent_ns *ns)
 
 struct state {
 	u32			  snapshot;	/* number of the last one */
-	struct perf_event_trigger *triggers;
+	struct persistent_trigger *triggers;
 	int			  nr_triggers;
 };
 
@@ -234,12 +249,12 @@ static void state__replace(struct state *state, struct state *with)
 	memset(with, 0, sizeof(*with));
 }
 
-static struct perf_event_trigger state__trigger(const struct state *state, u32 number)
+static struct persistent_trigger state__trigger(const struct state *state, u32 number)
 {
-	struct perf_event_trigger none = { .number = number };
+	struct persistent_trigger none = { .asked.number = number };
 
 	for (int i = 0; i < state->nr_triggers; i++) {
-		if (state->triggers[i].number == number)
+		if (state->triggers[i].asked.number == number)
 			return state->triggers[i];
 	}
 	return none;
@@ -268,12 +283,12 @@ static void find_snapshot(const struct persistent_ns *ns, u32 after,
 	persistent__free_names(names);
 }
 
-static void warn_failed(const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
+static void warn_failed(const struct persistent_ns *ns, const struct persistent_trigger *trigger)
 {
 	char buf[STRERR_BUFSIZE];
 
-	pr_warning("WARNING: trigger %u fired and could not %s '%s': %s\n", trigger->number,
-		   trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "take a snapshot of",
+	pr_warning("WARNING: trigger %u fired and could not %s '%s': %s\n", trigger->asked.number,
+		   trigger->asked.action == PERF_TRIGGER_DO_STOP ? "stop" : "take a snapshot of",
 		   ns->name, persistent_trigger__error(trigger, buf, sizeof(buf)));
 }
 
@@ -283,9 +298,9 @@ static bool find_notice(const struct persistent_ns *ns, const struct state *was,
 	memset(notice, 0, sizeof(*notice));
 
 	for (int i = 0; i < now->nr_triggers; i++) {
-		struct perf_event_trigger *trigger = &now->triggers[i];
+		struct persistent_trigger *trigger = &now->triggers[i];
 
-		if (trigger->failed > state__trigger(was, trigger->number).failed)
+		if (trigger->state.failed > state__trigger(was, trigger->asked.number).state.failed)
 			warn_failed(ns, trigger);
 	}
 
@@ -295,11 +310,11 @@ static bool find_notice(const struct persistent_ns *ns, const struct state *was,
 	}
 
 	for (int i = 0; i < now->nr_triggers; i++) {
-		struct perf_event_trigger *trigger = &now->triggers[i];
+		struct persistent_trigger *trigger = &now->triggers[i];
 
-		if (trigger->action == PERF_TRIGGER_DO_STOP &&
-		    trigger->acted > state__trigger(was, trigger->number).acted) {
-			notice->trigger = trigger->number;
+		if (trigger->asked.action == PERF_TRIGGER_DO_STOP &&
+		    trigger->state.acted > state__trigger(was, trigger->asked.number).state.acted) {
+			notice->trigger = trigger->asked.number;
 			return true;
 		}
 	}

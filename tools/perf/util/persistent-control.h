@@ -2,18 +2,20 @@
 #ifndef __PERF_PERSISTENT_CONTROL_H
 #define __PERF_PERSISTENT_CONTROL_H
 
+#include <linux/perf_event.h>
 #include <linux/types.h>
 #include <stddef.h>
 
-struct perf_event_trigger;
 struct persistent_ns;
 
 /* Something like 5, of option @option; what it must be is said if it is not. */
 int persistent__parse_number(const char *option, const char *str, u32 min, u32 max, u32 *nr);
 
-/* At most @keep snapshots are kept from now on, 0: as it was; @number is that of the new one */
-int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 keep, u32 *number);
-int persistent_ns__resize(struct persistent_ns *ns, unsigned int pages, u32 keep, u32 *number);
+/* @number and @id are those of the new one. */
+int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 *number, u64 *id);
+int persistent__note_snapshot(u64 id, const char *note);
+int persistent_ns__resize(struct persistent_ns *ns, unsigned int pages, u32 *number);
+int persistent_ns__set_keep(struct persistent_ns *ns, u32 keep);
 int persistent_ns__clear(struct persistent_ns *ns);
 int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr);
 int persistent_ns__count_snapshots(const struct persistent_ns *ns);
@@ -29,7 +31,13 @@ int persistent_ns__wait(struct persistent_ns *ns, u64 timeout,
 			void (*ready)(struct persistent_ns *ns),
 			struct persistent_notice *notice);
 
-/* persistent-trigger.c; what a user said of a trigger, NULL: nothing */
+/* persistent-trigger.c */
+struct persistent_trigger {
+	struct perf_event_trigger	asked;
+	struct perf_event_trigger_state	state;
+};
+
+/* What a user said of a trigger, NULL: nothing */
 struct persistent_trigger_opts {
 	const char	*when;
 	const char	*filter;
@@ -46,13 +54,15 @@ int persistent_trigger__parse(struct perf_event_trigger *trigger,
 int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,
 			       const struct persistent_trigger_opts *opts, int *nr_events);
 int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number);
+/* Lets it act again as often as --times said */
+int persistent_ns__arm_trigger(struct persistent_ns *ns, u32 number);
 
 /* An array to be freed, of none where the kernel has no triggers */
 int persistent_ns__triggers(const struct persistent_ns *ns,
-			    struct perf_event_trigger **triggers, int *nr);
+			    struct persistent_trigger **triggers, int *nr);
 const char *persistent_trigger__action(const struct perf_event_trigger *trigger);
 /* Why it could not act the last time; @buf may be what is returned. */
-const char *persistent_trigger__error(const struct perf_event_trigger *trigger, char *buf,
+const char *persistent_trigger__error(const struct persistent_trigger *trigger, char *buf,
 				      size_t size);
 
 #endif /* __PERF_PERSISTENT_CONTROL_H */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <internal/cpumap.h>
 #include <internal/evlist.h>
 #include <internal/xyarray.h>
 #include <linux/bitmap.h>
@@ -22,14 +23,14 @@
 #include <linux/zalloc.h>
 #include <perf/cpumap.h>
 #include "clockid.h"
-#include "counts.h"
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
+#include "persistent-pids.h"
 #include "persistent-read.h"
+#include "persistent-sort.h"
 #include "persistent-tasks.h"
 #include "record.h"
-#include "strbuf.h"
 #include "time-utils.h"
 #include "trace-event.h"
 #include "util.h"
@@ -62,58 +63,18 @@ bool evlist__all_attached(struct evlist *evlist)
 	return true;
 }
 
-/*
- * The same event on several CPUs, which perf calls an evsel. The same event
- * twice on one CPU makes two of them.
- */
-struct event {
-	struct persistent_member  *member;	/* the first one */
-	unsigned long		  *cpus;
-	int			   nr_cpus;
-};
-
+/* The events of a namespace, which perf calls evsels */
 struct event_list {
-	struct event		  *events;
-	int			   nr;
+	struct persistent_sorted  sorted;
 	int			  *of_member;	/* the event each member belongs to, or: */
 };
 
 #define LEFT_OUT	-1	/* not to be read */
 #define KNOWN		-2	/* in the evlist already, from a snapshot of this or as one */
 
-static int event_list__find(struct event_list *list, struct persistent_member *member)
-{
-	for (int i = 0; i < list->nr; i++) {
-		struct event *event = &list->events[i];
-
-		if (persistent_member__is_same_event(event->member, member) &&
-		    !test_bit(member->cpu, event->cpus))
-			return i;
-	}
-	return -1;
-}
-
-static int event_list__add(struct event_list *list, struct persistent_member *member, int nr_cpus)
-{
-	struct event *events = realloc(list->events, (list->nr + 1) * sizeof(*events));
-
-	if (!events)
-		return -ENOMEM;
-
-	list->events = events;
-	events[list->nr].member = member;
-	events[list->nr].nr_cpus = nr_cpus;
-	events[list->nr].cpus = bitmap_zalloc(nr_cpus);
-	if (!events[list->nr].cpus)
-		return -ENOMEM;
-	return list->nr++;
-}
-
 static void event_list__exit(struct event_list *list)
 {
-	for (int i = 0; i < list->nr; i++)
-		bitmap_free(list->events[i].cpus);
-	free(list->events);
+	persistent_sorted__exit(&list->sorted);
 	free(list->of_member);
 }
 
@@ -150,14 +111,12 @@ static int event_list__init(struct event_list *list, struct evlist *evlist,
 			    struct persistent_ns *ns, const struct persistent *persistent,
 			    int *nr_withheld)
 {
-	int nr_cpus = 0;
-
 	list->of_member = calloc(ns->nr_members, sizeof(int));
 	if (!list->of_member)
 		return -ENOMEM;
 
 	for (int i = 0; i < ns->nr_members; i++)
-		nr_cpus = max(nr_cpus, ns->members[i].cpu + 1);
+		list->sorted.nr_cpus = max(list->sorted.nr_cpus, ns->members[i].cpu + 1);
 
 	for (int i = 0; i < ns->nr_members; i++) {
 		struct persistent_member *member = &ns->members[i];
@@ -182,36 +141,33 @@ static int event_list__init(struct event_list *list, struct evlist *evlist,
 			continue;
 		}
 
-		nr = event_list__find(list, member);
-		if (nr < 0)
-			nr = event_list__add(list, member, nr_cpus);
+		nr = persistent_sorted__add(&list->sorted, member);
 		if (nr < 0)
 			return nr;
-
-		__set_bit(member->cpu, list->events[nr].cpus);
 		list->of_member[i] = nr;
 	}
 
 	return 0;
 }
 
-static struct perf_cpu_map *event__cpu_map(struct event *event)
+static struct perf_cpu_map *cpu_map__of_bitmap(const unsigned long *cpus, int nr_cpus)
 {
-	struct strbuf sb = STRBUF_INIT;
-	struct perf_cpu_map *map;
-	int cpu;
+	struct perf_cpu_map *map = perf_cpu_map__alloc(bitmap_weight(cpus, nr_cpus));
+	int cpu, idx = 0;
 
-	for_each_set_bit(cpu, event->cpus, event->nr_cpus)
-		strbuf_addf(&sb, "%s%d", sb.len ? "," : "", cpu);
-	map = perf_cpu_map__new(sb.buf);
-	strbuf_release(&sb);
+	if (!map)
+		return NULL;
+	for_each_set_bit(cpu, cpus, nr_cpus)
+		RC_CHK_ACCESS(map)->map[idx++].cpu = cpu;
 	return map;
 }
 
-static struct evsel *event__new_evsel(struct event *event, struct evlist *evlist)
+static struct evsel *event_list__new_evsel(const struct event_list *list, int nr,
+					   struct evlist *evlist)
 {
-	struct perf_event_attr *attr = &event->member->attr;
-	struct perf_cpu_map *cpus = event__cpu_map(event);
+	const struct persistent_sorted_event *event = &list->sorted.events[nr];
+	struct perf_cpu_map *cpus = cpu_map__of_bitmap(event->cpus, list->sorted.nr_cpus);
+	struct perf_event_attr *attr = &event->first->attr;
 	struct evsel *evsel = evsel__new_idx(attr, evlist->core.nr_entries);
 
 	if (!evsel || !cpus || perf_evsel__attach(&evsel->core, cpus))
@@ -222,8 +178,8 @@ static struct evsel *event__new_evsel(struct event *event, struct evlist *evlist
 	evsel->tracking = false;
 	evsel->supported = true;
 
-	if (event->member->label[0])
-		evsel->name = strdup(event->member->label);
+	if (event->first->label[0])
+		evsel->name = strdup(event->first->label);
 #ifdef HAVE_LIBTRACEEVENT
 	else if (attr->type == PERF_TYPE_TRACEPOINT)
 		evsel->name = tracepoint_id_to_name(attr->config);
@@ -335,7 +291,7 @@ static int attach_members(struct evlist *evlist, struct persistent *persistent,
 static int attach_ns(struct evlist *evlist, struct persistent *persistent,
 		     struct persistent_ns *ns)
 {
-	struct event_list list = { .nr = 0 };
+	struct event_list list = { .of_member = NULL };
 	struct evsel **evsels = NULL;
 	int err, nr_withheld = 0;
 
@@ -353,12 +309,12 @@ static int attach_ns(struct evlist *evlist, struct persistent *persistent,
 		goto out;
 
 	err = -ENOMEM;
-	evsels = calloc(list.nr, sizeof(*evsels));
-	if (list.nr && !evsels)
+	evsels = calloc(list.sorted.nr, sizeof(*evsels));
+	if (list.sorted.nr && !evsels)
 		goto out;
 
-	for (int i = 0; i < list.nr; i++) {
-		evsels[i] = event__new_evsel(&list.events[i], evlist);
+	for (int i = 0; i < list.sorted.nr; i++) {
+		evsels[i] = event_list__new_evsel(&list, i, evlist);
 		if (!evsels[i])
 			goto out;
 		evlist__add(evlist, evsels[i]);
@@ -520,7 +476,9 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent)
 		return -ENOENT;
 	}
 
-	return persistent->reader ? check_sample_types(evlist) : 0;
+	if (!persistent->reader)
+		return 0;
+	return check_sample_types(evlist) ?: persistent__check_pids(persistent, evlist);
 }
 
 /*
@@ -660,79 +618,4 @@ u64 persistent__ended_ns_ago(const struct persistent *persistent)
 		ago = min(ago, ns->snapshot ? persistent_ns__age_ns(ns) : 0);
 	}
 	return ago;
-}
-
-/* Into evsel->counts: what was counted since it was made, or started to be counted. */
-int evsel__read_attached(struct evsel *evsel, int cpu_map_idx)
-{
-	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	struct perf_counts_values *count = perf_counts(evsel->counts, cpu_map_idx, 0), *start;
-	int err = evsel__read_counter(evsel, cpu_map_idx, 0);
-
-	if (err)
-		return err;
-
-	/* Made by somebody who does not want to know: taken for always running. */
-	if ((evsel->core.attr.read_format & times) != times) {
-		count->ena = rdclock();
-		count->run = count->ena;
-	}
-
-	if (evsel->start_counts) {
-		start = perf_counts(evsel->start_counts, cpu_map_idx, 0);
-		count->val -= start->val;
-		count->ena -= start->ena;
-		count->run -= start->run;
-	}
-	return 0;
-}
-
-/* Records that there was no room for; a snapshot knows of those until it was taken. */
-int evsel__read_attached_lost(struct evsel *evsel, int cpu_map_idx, u64 *lost)
-{
-	int fd = *(int *)xyarray__entry(evsel->core.fd, cpu_map_idx, 0);
-	struct perf_event_persist info;
-	int err = persistent__get_event(fd, &info);
-
-	*lost = err ? 0 : info.lost;
-	return err;
-}
-
-static int evsel__start_attached(struct evsel *evsel)
-{
-	struct perf_counts *start = perf_counts__new(evsel__nr_cpus(evsel), 1);
-	int idx, err = 0;
-
-	if (!start)
-		return -ENOMEM;
-
-	perf_cpu_map__for_each_idx(idx, evsel__cpus(evsel)) {
-		err = evsel__read_attached(evsel, idx);
-		if (err)
-			break;
-		*perf_counts(start, idx, 0) = *perf_counts(evsel->counts, idx, 0);
-		perf_counts__set_loaded(evsel->counts, idx, 0, false);
-	}
-
-	evsel->start_counts = start;
-	return err;
-}
-
-/* Count from here on what was not opened at zero. */
-int evlist__start_attached(struct evlist *evlist)
-{
-	char buf[STRERR_BUFSIZE];
-	struct evsel *evsel;
-
-	evlist__for_each_entry(evlist, evsel) {
-		int err = evsel->core.attached ? evsel__start_attached(evsel) : 0;
-
-		if (err) {
-			pr_err("Cannot read what '%s' has counted: %s\n", evsel__name(evsel),
-			       str_error_r(-err, buf, sizeof(buf)));
-			return err;
-		}
-	}
-
-	return 0;
 }

@@ -37,21 +37,20 @@ static int count_cpus(const struct persistent_ns *ns)
  * Events
  */
 
-static int event__init(struct persistent_event *event, struct persistent_member *member,
-		       int nr_cpus)
+static int event__init(struct persistent_event *event,
+		       const struct persistent_sorted_event *sorted, int nr_cpus)
 {
 	memset(event, 0, sizeof(*event));
-	event->first = member;
-	event->cpus = bitmap_zalloc(nr_cpus);
+	event->first = sorted->first;
+	event->cpus = sorted->cpus;
 	event->offline = bitmap_zalloc(nr_cpus);
 	event->missing = bitmap_zalloc(nr_cpus);
-	return event->cpus && event->offline && event->missing ? 0 : -ENOMEM;
+	return event->offline && event->missing ? 0 : -ENOMEM;
 }
 
 static void event__exit(struct persistent_event *event)
 {
 	evsel__delete(event->evsel);
-	bitmap_free(event->cpus);
 	bitmap_free(event->offline);
 	bitmap_free(event->missing);
 }
@@ -65,10 +64,7 @@ static void event__add_member(struct persistent_event *event,
 	event->nr_off += !!(member->flags & PERF_PERSIST_DISABLED);
 	event->nr_stopped += !!(member->flags & PERF_PERSIST_STOPPED);
 
-	if (member->cpu < 0)
-		return;
-	__set_bit(member->cpu, event->cpus);
-	if (member->flags & PERF_PERSIST_OFFLINE)
+	if (member->cpu >= 0 && member->flags & PERF_PERSIST_OFFLINE)
 		__set_bit(member->cpu, event->offline);
 }
 
@@ -86,7 +82,8 @@ static struct perf_pmu *attr__pmu(const struct perf_event_attr *attr)
 }
 
 /* What was made for all CPUs should be on each that is online and that has its PMU. */
-static void event__find_missing(struct persistent_event *event)
+static void event__find_missing(const struct persistent_info *info,
+				struct persistent_event *event)
 {
 	struct persistent_member *first = event->first;
 	struct perf_pmu *pmu = NULL;
@@ -94,8 +91,7 @@ static void event__find_missing(struct persistent_event *event)
 	bool all = true;
 	int idx;
 
-	if (!(first->flags & PERF_PERSIST_ALL_CPUS) ||
-	    first->flags & (PERF_PERSIST_ATTR_WITHHELD | PERF_PERSIST_SNAPSHOT))
+	if (!info->ns->all_cpus || first->flags & PERF_PERSIST_ATTR_WITHHELD)
 		return;
 
 	perf_cpu_map__for_each_cpu(cpu, idx, cpu_map__online())
@@ -111,33 +107,21 @@ static void event__find_missing(struct persistent_event *event)
 	}
 }
 
-static int info__find_event(const struct persistent_info *info,
-			    const struct persistent_member *member)
-{
-	for (int i = 0; i < info->nr_events; i++) {
-		struct persistent_event *event = &info->events[i];
-
-		if (persistent_member__is_same_event(event->first, member) &&
-		    (member->cpu < 0 || !test_bit(member->cpu, event->cpus)))
-			return i;
-	}
-	return -1;
-}
-
-static int info__add_event(struct persistent_info *info, struct persistent_member *member)
+static int info__add_event(struct persistent_info *info, int nr)
 {
 	struct persistent_event *events;
 
-	events = realloc(info->events, (info->nr_events + 1) * sizeof(*events));
+	events = realloc(info->events, (nr + 1) * sizeof(*events));
 	if (!events)
 		return -ENOMEM;
 
 	info->events = events;
-	if (event__init(&events[info->nr_events], member, info->nr_cpus)) {
-		event__exit(&events[info->nr_events]);
+	if (event__init(&events[nr], &info->sorted.events[nr], info->nr_cpus)) {
+		event__exit(&events[nr]);
 		return -ENOMEM;
 	}
-	return info->nr_events++;
+	info->nr_events++;
+	return nr;
 }
 
 static int info__sort_events(struct persistent_info *info, bool sideband)
@@ -151,9 +135,9 @@ static int info__sort_events(struct persistent_info *info, bool sideband)
 		if (persistent_member__is_sideband(member) != sideband)
 			continue;
 
-		nr = info__find_event(info, member);
-		if (nr < 0)
-			nr = info__add_event(info, member);
+		nr = persistent_sorted__add(&info->sorted, member);
+		if (nr == info->nr_events)
+			nr = info__add_event(info, nr);
 		if (nr < 0)
 			return nr;
 
@@ -168,6 +152,7 @@ static int info__init_events(struct persistent_info *info)
 {
 	int err;
 
+	info->sorted.nr_cpus = info->nr_cpus;
 	info->event_of = calloc(info->ns->nr_members, sizeof(*info->event_of));
 	info->cpus = bitmap_zalloc(info->nr_cpus);
 	info->offline = bitmap_zalloc(info->nr_cpus);
@@ -183,7 +168,7 @@ static int info__init_events(struct persistent_info *info)
 	for (int i = 0; i < info->nr_events; i++) {
 		struct persistent_event *event = &info->events[i];
 
-		event__find_missing(event);
+		event__find_missing(info, event);
 		bitmap_or(info->missing, info->missing, event->missing, info->nr_cpus);
 		info->lost += event->lost;
 		info->missed += event->missed;
@@ -339,6 +324,7 @@ void persistent_info__exit(struct persistent_info *info)
 		event__exit(&info->events[i]);
 	zfree(&info->events);
 	info->nr_events = 0;
+	persistent_sorted__exit(&info->sorted);
 	zfree(&info->event_of);
 	zfree(&info->rings);
 	info->nr_rings = 0;
@@ -351,9 +337,10 @@ void persistent_info__exit(struct persistent_info *info)
 	info->ns = NULL;
 }
 
-static const char *state_of(u32 flags, int nr_members, int nr_off, int nr_stopped)
+static const char *state_of(const struct persistent_ns *ns, int nr_members, int nr_off,
+			    int nr_stopped)
 {
-	if (flags & PERF_PERSIST_SNAPSHOT)
+	if (ns->snapshot)
 		return "snapshot";
 	if (nr_stopped)
 		return "stopped";
@@ -362,15 +349,17 @@ static const char *state_of(u32 flags, int nr_members, int nr_off, int nr_stoppe
 	return nr_off == nr_members ? "off" : "partly off";
 }
 
-const char *persistent_member__state(const struct persistent_member *member)
+const char *persistent_member__state(const struct persistent_ns *ns,
+				     const struct persistent_member *member)
 {
-	return state_of(member->flags, 1, !!(member->flags & PERF_PERSIST_DISABLED),
+	return state_of(ns, 1, !!(member->flags & PERF_PERSIST_DISABLED),
 			!!(member->flags & PERF_PERSIST_STOPPED));
 }
 
-const char *persistent_event__state(const struct persistent_event *event)
+const char *persistent_event__state(const struct persistent_ns *ns,
+				    const struct persistent_event *event)
 {
-	return state_of(event->first->flags, event->nr_members, event->nr_off, event->nr_stopped);
+	return state_of(ns, event->nr_members, event->nr_off, event->nr_stopped);
 }
 
 const char *persistent_info__state(const struct persistent_info *info)
@@ -382,6 +371,5 @@ const char *persistent_info__state(const struct persistent_info *info)
 		nr_off += info->events[i].nr_off;
 		nr_stopped += info->events[i].nr_stopped;
 	}
-	return state_of(ns->nr_members ? ns->members[0].flags : 0, ns->nr_members, nr_off,
-			nr_stopped);
+	return state_of(ns, ns->nr_members, nr_off, nr_stopped + ns->stopped);
 }

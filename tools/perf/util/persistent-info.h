@@ -4,9 +4,10 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include "persistent-sort.h"
 
 struct evsel;
-struct perf_event_trigger;
+struct persistent_trigger;
 struct persistent_member;
 struct persistent_ns;
 
@@ -14,8 +15,8 @@ struct persistent_ns;
 struct persistent_event {
 	struct persistent_member *first;
 	struct evsel		 *evsel;	/* NULL: not looked into, or withheld */
-	unsigned long		 *cpus;		/* bitmaps of persistent_info::nr_cpus */
-	unsigned long		 *offline;
+	unsigned long		 *cpus;		/* bitmaps of persistent_info::nr_cpus; */
+	unsigned long		 *offline;	/* the first one is in persistent_info::sorted */
 	unsigned long		 *missing;
 	int			 nr_members;
 	int			 nr_off;
@@ -24,14 +25,15 @@ struct persistent_event {
 	u64			 missed;	/* records, while its buffers were stopped */
 };
 
-/* A buffer, and what a look into it showed */
+/* A buffer, what the kernel says of it, and what a look into it showed */
 struct persistent_ring {
 	struct persistent_member *member;	/* the one that it belongs to */
 	bool			 sideband;	/* nothing else writes to it */
 	u64			 lost;		/* records, of all that write to it */
-	bool			 seen;		/* or all of the following is 0 */
+	bool			 counted;	/* or the following two are 0 */
 	u64			 written;	/* bytes since it was made */
 	u64			 overwritten;	/* of them */
+	bool			 seen;		/* or all of the following is 0 */
 	u64			 held;		/* bytes of whole records */
 	u64			 nr_records;
 	u64			 oldest;	/* time of a record, in ns; 0: not known */
@@ -46,12 +48,13 @@ struct persistent_ring {
 struct persistent_info {
 	const char		*name;
 	struct persistent_ns	*ns;		/* NULL: the caller may not open it */
-	struct persistent_event	*events;
+	struct persistent_sorted sorted;
+	struct persistent_event	*events;	/* in the same order */
 	int			nr_events;
 	int			*event_of;	/* each member */
 	struct persistent_ring	*rings;
 	int			nr_rings;
-	struct perf_event_trigger *triggers;
+	struct persistent_trigger *triggers;
 	int			nr_triggers;
 	int			nr_cpus;	/* there could be */
 	unsigned long		*cpus;		/* of events that count something */
@@ -74,13 +77,18 @@ void persistent_info__exit(struct persistent_info *info);
 
 /* "on", "off", "partly off", "stopped" or "snapshot" */
 const char *persistent_info__state(const struct persistent_info *info);
-const char *persistent_event__state(const struct persistent_event *event);
-const char *persistent_member__state(const struct persistent_member *member);
+const char *persistent_event__state(const struct persistent_ns *ns,
+				    const struct persistent_event *event);
+const char *persistent_member__state(const struct persistent_ns *ns,
+				     const struct persistent_member *member);
 
-/* persistent-look.c: copy each buffer that the caller may open once. */
-int persistent_info__look(struct persistent_info *info);
+/*
+ * persistent-look.c: ask the kernel how much was written to each buffer that the caller may
+ * open, and with @contents copy it to look at its records.
+ */
+int persistent_info__look(struct persistent_info *info, bool contents);
 
-/* What all buffers with side-band records, or all others, show together, if all were seen */
+/* All buffers with side-band records, or all others, together: what is known of each of them */
 struct persistent_ring persistent_info__sum(const struct persistent_info *info, bool sideband);
 
 #endif /* __PERF_PERSISTENT_INFO_H */

@@ -7,8 +7,10 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <linux/bitmap.h>
 #include <linux/kernel.h>
+#include "cgroup.h"
 #include "json-print.h"
 #include "evsel.h"
 #include "persistent.h"
@@ -40,21 +42,21 @@ static void print_known(struct json_print *json, const char *key, u64 value)
 		json_print__null(json, key);
 }
 
-static void print_seen(struct json_print *json, const char *key,
-		       const struct persistent_ring *ring, u64 value)
+static void print_if(bool known, struct json_print *json, const char *key, u64 value)
 {
-	if (ring->seen)
+	if (known)
 		json_print__u64(json, key, value);
 	else
 		json_print__null(json, key);
 }
 
-static void print_member(struct json_print *json, const struct persistent_member *member)
+static void print_member(struct json_print *json, const struct persistent_ns *ns,
+			 const struct persistent_member *member)
 {
 	json_print__begin(json, NULL, '{');
 	json_print__u64(json, "id", member->id);
 	json_print__u64(json, "cpu", member->cpu);
-	json_print__string(json, "state", persistent_member__state(member));
+	json_print__string(json, "state", persistent_member__state(ns, member));
 	json_print__bool(json, "offline", member->flags & PERF_PERSIST_OFFLINE);
 	print_known(json, "output_id", member->output_id);
 	json_print__u64(json, "lost", member->lost);
@@ -81,6 +83,14 @@ static void print_attr(struct json_print *json, const struct perf_event_attr *at
 	json_print__end(json, '}');
 }
 
+static void print_cgroup(struct json_print *json, u64 id)
+{
+	char *path = id ? cgroup__path_of_id(id) : NULL;
+
+	json_print__string(json, "cgroup", path);
+	free(path);
+}
+
 static void print_event(struct json_print *json, const struct persistent_info *info, int nr)
 {
 	const struct persistent_event *event = &info->events[nr];
@@ -89,13 +99,14 @@ static void print_event(struct json_print *json, const struct persistent_info *i
 	json_print__begin(json, NULL, '{');
 	json_print__string(json, "name", first->label[0] ? first->label : NULL);
 	json_print__bool(json, "sideband", persistent_member__is_sideband(first));
-	json_print__string(json, "state", persistent_event__state(event));
+	json_print__string(json, "state", persistent_event__state(info->ns, event));
 	print_cpus(json, "cpus", event->cpus, info->nr_cpus);
 	print_cpus(json, "cpus_offline", event->offline, info->nr_cpus);
 	print_cpus(json, "cpus_missing", event->missing, info->nr_cpus);
 	json_print__u64(json, "lost", event->lost);
 	json_print__u64(json, "missed", event->missed);
 	print_known(json, "cgroup_id", first->cgroup_id);
+	print_cgroup(json, first->cgroup_id);
 	if (event->evsel)
 		print_attr(json, &event->evsel->core.attr);
 	else
@@ -104,7 +115,7 @@ static void print_event(struct json_print *json, const struct persistent_info *i
 	json_print__begin(json, "members", '[');
 	for (int i = 0; i < info->ns->nr_members; i++) {
 		if (info->event_of[i] == nr)
-			print_member(json, &info->ns->members[i]);
+			print_member(json, info->ns, &info->ns->members[i]);
 	}
 	json_print__end(json, ']');
 	json_print__end(json, '}');
@@ -118,13 +129,12 @@ static void print_ring(struct json_print *json, const struct persistent_ring *ri
 	json_print__u64(json, "id", member->id);
 	json_print__u64(json, "cpu", member->cpu);
 	json_print__bool(json, "sideband", ring->sideband);
-	json_print__bool(json, "overwrite", member->flags & PERF_PERSIST_OVERWRITE);
 	json_print__u64(json, "bytes", member->buffer_size);
 	json_print__u64(json, "lost", ring->lost);
-	print_seen(json, "written_bytes", ring, ring->written);
-	print_seen(json, "overwritten_bytes", ring, ring->overwritten);
-	print_seen(json, "held_bytes", ring, ring->held);
-	print_seen(json, "records", ring, ring->nr_records);
+	print_if(ring->counted, json, "written_bytes", ring->written);
+	print_if(ring->counted, json, "overwritten_bytes", ring->overwritten);
+	print_if(ring->seen, json, "held_bytes", ring->held);
+	print_if(ring->seen, json, "records", ring->nr_records);
 	print_known(json, "oldest_ns", ring->oldest);
 	print_known(json, "newest_ns", ring->newest);
 	json_print__end(json, '}');
@@ -155,33 +165,35 @@ static void print_snapshot(struct json_print *json, const struct persistent_ns *
 	json_print__u64(json, "of_id", ns->source_id);
 	json_print__u64(json, "number", ns->number);
 	print_known(json, "trigger", ns->trigger);
+	json_print__u64(json, "begin_ns", ns->swap_begin_ns);
 	json_print__end(json, '}');
 	json_print__null(json, "keep");
 	json_print__null(json, "spares");
 	json_print__null(json, "last_snapshot");
 }
 
-static void print_trigger(struct json_print *json, const struct perf_event_trigger *trigger)
+static void print_trigger(struct json_print *json, const struct persistent_trigger *trigger)
 {
 	static const char * const when[] = { "event", "panic", "oops" };
 
 	json_print__begin(json, NULL, '{');
-	json_print__u64(json, "number", trigger->number);
-	json_print__string(json, "when",
-			   trigger->when < ARRAY_SIZE(when) ? when[trigger->when] : NULL);
-	json_print__string(json, "event", trigger->label[0] ? trigger->label : NULL);
-	json_print__string(json, "do", persistent_trigger__action(trigger));
-	json_print__u64(json, "events", trigger->nr_events);
-	json_print__u64(json, "after_ns", trigger->after_ns);
-	json_print__u64(json, "cool_down_ns", trigger->cool_down_ns);
-	print_known(json, "times", trigger->times);
-	json_print__u64(json, "fired", trigger->fired);
-	json_print__u64(json, "done", trigger->acted);
-	json_print__u64(json, "failed", trigger->failed);
-	print_known(json, "error", trigger->error);
-	print_known(json, "last_fired_ns", trigger->last_fired_ns);
-	print_known(json, "freeze_ns", trigger->freeze_ns);
-	print_known(json, "last_snapshot", trigger->snapshot);
+	json_print__u64(json, "number", trigger->asked.number);
+	json_print__string(json, "when", trigger->asked.when < ARRAY_SIZE(when) ?
+					 when[trigger->asked.when] : NULL);
+	json_print__string(json, "event", trigger->asked.label[0] ? trigger->asked.label : NULL);
+	json_print__string(json, "do", persistent_trigger__action(&trigger->asked));
+	json_print__u64(json, "events", trigger->state.nr_events);
+	json_print__u64(json, "after_ns", trigger->asked.after_ns);
+	json_print__u64(json, "cool_down_ns", trigger->asked.cool_down_ns);
+	print_known(json, "times", trigger->asked.times);
+	json_print__u64(json, "fired", trigger->state.fired);
+	json_print__u64(json, "done", trigger->state.acted);
+	json_print__u64(json, "failed", trigger->state.failed);
+	print_known(json, "error", trigger->state.error);
+	print_known(json, "last_fired_ns", trigger->state.last_fired_ns);
+	print_known(json, "freeze_ns", trigger->state.freeze_ns);
+	print_known(json, "last_snapshot", trigger->state.snapshot);
+	json_print__bool(json, "spent", trigger->state.flags & PERF_TRIGGER_SPENT);
 	json_print__end(json, '}');
 }
 
@@ -189,7 +201,7 @@ static void print_trigger(struct json_print *json, const struct perf_event_trigg
 static void print_withheld(struct json_print *json)
 {
 	static const char * const keys[] = {
-		"id", "state", "all_cpus", "created_ns", "age_ns", "now_ns", "owner", "cpus",
+		"id", "state", "all_cpus", "created_ns", "age_ns", "now_ns", "owner", "note", "cpus",
 		"cpus_offline", "cpus_missing", "buffer_bytes", "spare_bytes",
 		"snapshot_bytes", "tasks_bytes", "memory_bytes", "lost", "missed",
 		"overwritten_bytes", "oldest_ns", "newest_ns", "snapshot", "keep", "spares",
@@ -207,12 +219,12 @@ static void print_opened(struct json_print *json, const struct persistent_info *
 
 	json_print__u64(json, "id", ns->id);
 	json_print__string(json, "state", persistent_info__state(info));
-	json_print__bool(json, "all_cpus",
-			 ns->nr_members && ns->members[0].flags & PERF_PERSIST_ALL_CPUS);
+	json_print__bool(json, "all_cpus", ns->all_cpus);
 	json_print__u64(json, "created_ns", ns->created_ns);
 	json_print__u64(json, "age_ns", info->age);
 	print_known(json, "now_ns", info->now);
 	print_owner(json, ns);
+	json_print__string(json, "note", ns->note[0] ? ns->note : NULL);
 	print_cpus(json, "cpus", info->cpus, info->nr_cpus);
 	print_cpus(json, "cpus_offline", info->offline, info->nr_cpus);
 	print_cpus(json, "cpus_missing", info->missing, info->nr_cpus);
@@ -223,7 +235,7 @@ static void print_opened(struct json_print *json, const struct persistent_info *
 	json_print__u64(json, "memory_bytes", persistent_info__memory(info));
 	json_print__u64(json, "lost", info->lost);
 	json_print__u64(json, "missed", info->missed);
-	print_seen(json, "overwritten_bytes", &sum, sum.overwritten);
+	print_if(sum.counted, json, "overwritten_bytes", sum.overwritten);
 	print_known(json, "oldest_ns", sum.oldest);
 	print_known(json, "newest_ns", sum.newest);
 	print_snapshot(json, ns);

@@ -1,157 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * List namespaces of persistent events for people: tables that fit a terminal.
+ * List namespaces of persistent events for people: a line each, or what is in one.
+ *
+ * However many CPUs there are, a namespace takes a line for each event and one for its
+ * buffers, and no more of them is read than takes a moment.
  */
 #include "persistent-list.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 #include <linux/bitmap.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/zalloc.h>
+#include "cgroup.h"
 #include "debug.h"
 #include "evsel_fprintf.h"
 #include "persistent.h"
 #include "persistent-control.h"
 #include "persistent-info.h"
+#include "persistent-table.h"
 #include "strbuf.h"
-#include "term.h"
 #include "units.h"
 #include "util.h"
 
-#define MAX_COLUMNS	9
-
-/* Lines that nobody looks at in a terminal have an end as well. */
-#define WIDTH_OF_FILES	132
-
-/*
- * Tables
- *
- * Where the terminal is too narrow, columns give way in a given order, each down
- * to a width of its own. What is cut ends in "..", except in the first column:
- * it is what people type, so what does not fit there has a line to itself.
- */
-
-struct give_way {
-	int	column;
-	int	width;		/* 0: the end of the list */
-};
-
-struct table {
-	const char * const	*titles;	/* NULL: the end of the list */
-	const struct give_way	*give_way;
-	char			*(*rows)[MAX_COLUMNS];	/* NULL: not known */
-	int			nr_rows;
-	int			widths[MAX_COLUMNS];
-};
-
-static void table__init(struct table *table, const char * const *titles,
-			const struct give_way *give_way)
-{
-	memset(table, 0, sizeof(*table));
-	table->titles = titles;
-	table->give_way = give_way;
-}
-
-static void table__exit(struct table *table)
-{
-	for (int i = 0; i < table->nr_rows; i++) {
-		for (int j = 0; j < MAX_COLUMNS; j++)
-			free(table->rows[i][j]);
-	}
-	zfree(&table->rows);
-}
-
-/* Put a row at the end; of its cells that are not set nothing is known. */
-static char **table__add_row(struct table *table)
-{
-	char *(*rows)[MAX_COLUMNS];
-
-	rows = realloc(table->rows, (table->nr_rows + 1) * sizeof(*rows));
-	if (!rows)
-		return NULL;
-
-	table->rows = rows;
-	memset(rows[table->nr_rows], 0, sizeof(*rows));
-	return rows[table->nr_rows++];
-}
-
-static const char *table__cell(const struct table *table, int row, int column)
-{
-	return row < 0 ? table->titles[column] : table->rows[row][column] ?: "-";
-}
-
-static int output_width(void)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize ws;
-
-	if (columns && atoi(columns) > 0)
-		return atoi(columns);
-	if (!isatty(STDOUT_FILENO))
-		return WIDTH_OF_FILES;
-
-	get_term_dimensions(&ws);
-	return ws.ws_col;
-}
-
-static void table__fit(struct table *table)
-{
-	int excess = -output_width();
-
-	for (int i = 0; table->titles[i]; i++) {
-		table->widths[i] = 0;
-		for (int j = -1; j < table->nr_rows; j++)
-			table->widths[i] = max_t(int, table->widths[i],
-						 strlen(table__cell(table, j, i)));
-		excess += table->widths[i] + (i ? 2 : 0);
-	}
-
-	for (const struct give_way *way = table->give_way; way->width && excess > 0; way++) {
-		int *width = &table->widths[way->column];
-		int floor = max_t(int, way->width, strlen(table->titles[way->column]));
-		int less = clamp(*width - floor, 0, excess);
-
-		*width -= less;
-		excess -= less;
-	}
-}
-
-static void print_cell(const char *str, int width, bool last)
-{
-	bool cut = (int)strlen(str) > width;
-
-	printf("%.*s%s", cut ? width - 2 : width, str, cut ? ".." : "");
-	if (!last)
-		printf("%*s", 2 + (cut ? 0 : width - (int)strlen(str)), "");
-}
-
-static void table__print(const struct table *table)
-{
-	for (int row = -1; row < table->nr_rows; row++) {
-		for (int i = 0; table->titles[i]; i++) {
-			const char *cell = table__cell(table, row, i);
-			bool last = !table->titles[i + 1];
-
-			if (!i && (int)strlen(cell) > table->widths[i]) {
-				printf("%s\n", cell);
-				cell = "";
-			}
-			print_cell(cell, table->widths[i], last);
-		}
-		printf("\n");
-	}
-}
+/* What is read of all buffers together unless the user asks for more */
+#define QUICK_BYTES	(64ULL << 20)
 
 /*
  * Cells
@@ -237,12 +119,13 @@ static void add_cpus(struct strbuf *sb, const char *before, unsigned long *cpus,
 static char *cpus_str(unsigned long *cpus, unsigned long *missing, int nr)
 {
 	struct strbuf sb = STRBUF_INIT;
+	bool all = !missing || bitmap_empty(missing, nr);
 
-	if (bitmap_empty(cpus, nr) && bitmap_empty(missing, nr))
+	if (!cpus || (bitmap_empty(cpus, nr) && all))
 		return NULL;
 	if (!bitmap_empty(cpus, nr))
 		add_cpus(&sb, "", cpus, nr, "");
-	if (!bitmap_empty(missing, nr))
+	if (!all)
 		add_cpus(&sb, "(-", missing, nr, ")");
 	return strbuf_detach(&sb, NULL);
 }
@@ -280,7 +163,7 @@ static const char * const ns_titles[] = {
 	"NAME", "STATE", "EVENTS", "CPUS", "BUFFER", "AGE", "OWNER", NULL
 };
 
-static const struct give_way ns_give_way[] = {
+static const struct persistent_give_way ns_give_way[] = {
 	{ NS_EVENTS, 22 }, { NS_OWNER, 12 }, { NS_CPUS, 12 }, { NS_NAME, 16 },
 	{ NS_EVENTS, 12 }, { NS_NAME, 1 }, { NS_EVENTS, 9 }, { NS_OWNER, 6 },
 	{ NS_CPUS, 6 }, { 0, 0 }
@@ -305,7 +188,7 @@ static void set_ns_row(char **row, const struct persistent_info *info)
 }
 
 /* Of the events that do not fit, say at least how many there are. */
-static void shorten_events(struct table *table, const struct persistent_info *infos)
+static void shorten_events(struct persistent_table *table, const struct persistent_info *infos)
 {
 	int width = table->widths[NS_EVENTS], used = strlen(table->titles[NS_EVENTS]);
 
@@ -316,40 +199,44 @@ static void shorten_events(struct table *table, const struct persistent_info *in
 			continue;
 		free(*cell);
 		*cell = persistent_ns__events_within(infos[i].ns, width);
-		used = max_t(int, used, strlen(*cell ?: "-"));
+		used = max(used, persistent_table__columns(*cell ?: "-"));
 	}
 	table->widths[NS_EVENTS] = min(width, used);
 }
 
 static void print_namespaces(const struct persistent_info *infos, int nr)
 {
-	struct table table;
+	struct persistent_table table;
 
-	table__init(&table, ns_titles, ns_give_way);
+	persistent_table__init(&table, ns_titles, ns_give_way);
 	for (int i = 0; i < nr; i++) {
-		char **row = table__add_row(&table);
+		char **row = persistent_table__add_row(&table);
 
 		if (row)
 			set_ns_row(row, &infos[i]);
 	}
 
-	table__fit(&table);
+	persistent_table__fit(&table);
 	shorten_events(&table, infos);
-	table__print(&table);
-	table__exit(&table);
+	persistent_table__print(&table);
+	persistent_table__exit(&table);
 }
 
 /*
  * The events of one
  */
 
-enum { EV_EVENT, EV_STATE, EV_CPUS, EV_BUFFER, EV_LOST };
+enum { EV_EVENT, EV_STATE, EV_CPUS, EV_BUFFER, EV_LOST, EV_CGROUP };
 
 static const char * const event_titles[] = {
 	"EVENT", "STATE", "CPUS", "BUFFER", "LOST", NULL
 };
 
-static const struct give_way event_give_way[] = {
+static const char * const cgroup_event_titles[] = {
+	"EVENT", "STATE", "CPUS", "BUFFER", "LOST", "CGROUP", NULL
+};
+
+static const struct persistent_give_way event_give_way[] = {
 	{ EV_CPUS, 20 }, { EV_EVENT, 20 }, { EV_CPUS, 6 }, { EV_EVENT, 1 }, { 0, 0 }
 };
 
@@ -365,31 +252,48 @@ static char *event_buffer_str(const struct persistent_event *event)
 	return bytes_str(member->buffer_size, /*exact=*/true);
 }
 
+/* One that is gone, or that the caller may not look up, has still an id. */
+static char *cgroup_str(u64 id)
+{
+	return id ? cgroup__path_of_id(id) ?: fmt("id %" PRIu64, id) : NULL;
+}
+
+static bool has_cgroups(const struct persistent_info *info)
+{
+	for (int i = 0; i < info->nr_events; i++) {
+		if (info->events[i].first->cgroup_id)
+			return true;
+	}
+	return false;
+}
+
 static void print_events(const struct persistent_info *info)
 {
 	int nr = info->nr_cpus;
-	struct table table;
+	struct persistent_table table;
 
-	table__init(&table, event_titles, event_give_way);
+	persistent_table__init(&table, has_cgroups(info) ? cgroup_event_titles : event_titles,
+			       event_give_way);
 	for (int i = 0; i < info->nr_events; i++) {
 		const struct persistent_event *event = &info->events[i];
-		char **row = table__add_row(&table);
+		char **row = persistent_table__add_row(&table);
 
 		if (!row)
 			break;
 		row[EV_EVENT] = persistent_member__is_sideband(event->first) ?
 				strdup("(tasks and maps)") : label_str(event->first);
-		row[EV_STATE] = state_str(persistent_event__state(event), event->nr_members,
-					  info->ns->snapshot ? 0 :
+		row[EV_STATE] = state_str(persistent_event__state(info->ns, event),
+					  event->nr_members, info->ns->snapshot ? 0 :
 					  bitmap_weight(event->offline, nr));
 		row[EV_CPUS] = cpus_str(event->cpus, event->missing, nr);
 		row[EV_BUFFER] = event_buffer_str(event);
 		row[EV_LOST] = number_str(event->lost);
+		row[EV_CGROUP] = cgroup_str(event->first->cgroup_id);
 	}
 
-	table__fit(&table);
-	table__print(&table);
-	table__exit(&table);
+	persistent_table__fit(&table);
+	persistent_table__print(&table);
+	persistent_table__exit(&table);
 }
 
 /*
@@ -403,12 +307,10 @@ static const char * const ring_titles[] = {
 	"CPU", "OF", "BUFFER", "FILLED", "OLDEST", "NEWEST", "OVERWRITTEN", "LOST", NULL
 };
 
-static const struct give_way no_give_way[] = { { 0, 0 } };
-
-static void add_ring(struct table *table, const struct persistent_info *info, char *cpu,
+static void add_ring(struct persistent_table *table, const struct persistent_info *info, char *cpu,
 		     bool sideband, u64 bytes, const struct persistent_ring *ring)
 {
-	char **row = table__add_row(table);
+	char **row = persistent_table__add_row(table);
 
 	if (!row) {
 		free(cpu);
@@ -419,51 +321,76 @@ static void add_ring(struct table *table, const struct persistent_info *info, ch
 	row[RING_OF] = strdup(sideband ? "tasks" : "events");
 	row[RING_BUFFER] = bytes_str(bytes, /*exact=*/true);
 	row[RING_LOST] = number_str(ring->lost);
-	if (!ring->seen)
-		return;
+	if (ring->counted) {
+		u64 filled = min(ring->written, bytes);
 
-	row[RING_FILLED] = fmt("%u%%", (unsigned int)(ring->held * 100 / bytes));
-	row[RING_OLDEST] = back_str(info, ring->oldest);
-	row[RING_NEWEST] = back_str(info, ring->newest);
-	row[RING_OVERWRITTEN] = bytes_str(ring->overwritten, /*exact=*/false);
+		row[RING_FILLED] = fmt("%u%%", (unsigned int)(filled * 100 / bytes));
+		row[RING_OVERWRITTEN] = bytes_str(ring->overwritten, /*exact=*/false);
+	}
+	if (ring->seen) {
+		row[RING_OLDEST] = back_str(info, ring->oldest);
+		row[RING_NEWEST] = back_str(info, ring->newest);
+	}
 }
 
-/* A line for each, and one for all of a kind if there are several */
-static void add_rings(struct table *table, const struct persistent_info *info, bool sideband)
+/* A line for each CPU, if the user wants to see that, and one for all of a kind */
+static void add_rings(struct persistent_table *table, const struct persistent_info *info,
+		      bool sideband, bool each)
 {
 	struct persistent_ring sum = persistent_info__sum(info, sideband);
-	u64 bytes = 0;
+	unsigned long *cpus = bitmap_zalloc(info->nr_cpus);
+	u64 bytes = 0, filled = 0;
 	int nr = 0;
 
-	for (int i = 0; i < info->nr_rings; i++) {
+	for (int i = 0; i < info->nr_rings && cpus; i++) {
 		const struct persistent_ring *ring = &info->rings[i];
 		const struct persistent_member *member = ring->member;
 
 		if (ring->sideband != sideband)
 			continue;
-		add_ring(table, info, fmt("%d", member->cpu), sideband, member->buffer_size, ring);
+		if (each)
+			add_ring(table, info, fmt("%d", member->cpu), sideband,
+				 member->buffer_size, ring);
+		if (member->cpu >= 0)
+			__set_bit(member->cpu, cpus);
 		bytes += member->buffer_size;
+		filled += min(ring->written, member->buffer_size);
 		nr++;
 	}
 
-	if (nr > 1)
-		add_ring(table, info, strdup("all"), sideband, bytes, &sum);
+	/* One that has overwritten much does not fill another one. */
+	sum.written = filled;
+	if (nr > each)
+		add_ring(table, info, cpus_str(cpus, NULL, info->nr_cpus), sideband, bytes, &sum);
+	bitmap_free(cpus);
 }
 
-static void print_rings(const struct persistent_info *info)
+/* Are there any whose records nobody looked at? */
+static bool has_unseen(const struct persistent_info *info)
 {
-	struct table table;
+	for (int i = 0; i < info->nr_rings; i++) {
+		if (info->rings[i].counted && !info->rings[i].seen)
+			return true;
+	}
+	return false;
+}
+
+static void print_rings(const struct persistent_info *info, bool each)
+{
+	struct persistent_table table;
 
 	if (!info->nr_rings)
 		return;
 
 	printf("\n");
-	table__init(&table, ring_titles, no_give_way);
-	add_rings(&table, info, /*sideband=*/false);
-	add_rings(&table, info, /*sideband=*/true);
-	table__fit(&table);
-	table__print(&table);
-	table__exit(&table);
+	persistent_table__init(&table, ring_titles, NULL);
+	add_rings(&table, info, /*sideband=*/false, each);
+	add_rings(&table, info, /*sideband=*/true, each);
+	persistent_table__fit(&table);
+	persistent_table__print(&table);
+	persistent_table__exit(&table);
+	if (has_unseen(info))
+		printf("\nOLDEST and NEWEST: use --contents, which reads all of the buffers.\n");
 }
 
 /*
@@ -477,7 +404,7 @@ static const char * const trigger_titles[] = {
 	"NR", "WHEN", "DO", "AFTER", "COOL-DOWN", "FIRED", "DONE", "LAST", "RESULT", NULL
 };
 
-static const struct give_way trigger_give_way[] = {
+static const struct persistent_give_way trigger_give_way[] = {
 	{ TRIG_WHEN, 20 }, { TRIG_RESULT, 16 }, { TRIG_WHEN, 4 }, { 0, 0 }
 };
 
@@ -496,34 +423,35 @@ static char *duration_str(u64 ns)
 }
 
 static char *trigger_result_str(const struct persistent_ns *ns,
-				const struct perf_event_trigger *trigger)
+				const struct persistent_trigger *trigger)
 {
 	char buf[STRERR_BUFSIZE];
 
-	if (trigger->error)
+	if (trigger->state.error)
 		return strdup(persistent_trigger__error(trigger, buf, sizeof(buf)));
-	if (trigger->snapshot)
-		return fmt("%s.%u", ns->name, trigger->snapshot);
-	if (trigger->acted && trigger->action == PERF_TRIGGER_DO_STOP)
+	if (trigger->state.snapshot)
+		return fmt("%s.%u", ns->name, trigger->state.snapshot);
+	if (trigger->state.acted && trigger->asked.action == PERF_TRIGGER_DO_STOP)
 		return strdup("stopped");
 	return NULL;
 }
 
 static void set_trigger_row(char **row, const struct persistent_info *info,
-			    const struct perf_event_trigger *trigger)
+			    const struct persistent_trigger *trigger)
 {
 	/* created_ns is by the same clock. */
-	u64 now = info->ns->created_ns + info->age, last = trigger->last_fired_ns;
+	u64 now = info->ns->created_ns + info->age, last = trigger->state.last_fired_ns;
 
-	row[TRIG_NR] = number_str(trigger->number);
-	row[TRIG_WHEN] = trigger->label[0] ? strdup(trigger->label) : NULL;
-	row[TRIG_DO] = strdup(persistent_trigger__action(trigger));
-	row[TRIG_AFTER] = duration_str(trigger->after_ns);
-	row[TRIG_COOL_DOWN] = duration_str(trigger->cool_down_ns);
-	row[TRIG_FIRED] = number_str(trigger->fired);
-	row[TRIG_DONE] = trigger->times ?
-			 fmt("%" PRIu64 "/%" PRIu64, (u64)trigger->acted, (u64)trigger->times) :
-			 number_str(trigger->acted);
+	row[TRIG_NR] = number_str(trigger->asked.number);
+	row[TRIG_WHEN] = trigger->asked.label[0] ? strdup(trigger->asked.label) : NULL;
+	row[TRIG_DO] = strdup(persistent_trigger__action(&trigger->asked));
+	row[TRIG_AFTER] = duration_str(trigger->asked.after_ns);
+	row[TRIG_COOL_DOWN] = duration_str(trigger->asked.cool_down_ns);
+	row[TRIG_FIRED] = number_str(trigger->state.fired);
+	row[TRIG_DONE] = trigger->asked.times ?
+			 fmt("%" PRIu64 "/%" PRIu64, (u64)trigger->state.acted,
+			     (u64)trigger->asked.times) :
+			 number_str(trigger->state.acted);
 	if (last)
 		row[TRIG_LAST] = time_str(now > last ? now - last : 0);
 	row[TRIG_RESULT] = trigger_result_str(info->ns, trigger);
@@ -531,22 +459,22 @@ static void set_trigger_row(char **row, const struct persistent_info *info,
 
 static void print_triggers(const struct persistent_info *info)
 {
-	struct table table;
+	struct persistent_table table;
 
 	if (!info->nr_triggers)
 		return;
 
 	printf("\n");
-	table__init(&table, trigger_titles, trigger_give_way);
+	persistent_table__init(&table, trigger_titles, trigger_give_way);
 	for (int i = 0; i < info->nr_triggers; i++) {
-		char **row = table__add_row(&table);
+		char **row = persistent_table__add_row(&table);
 
 		if (row)
 			set_trigger_row(row, info, &info->triggers[i]);
 	}
-	table__fit(&table);
-	table__print(&table);
-	table__exit(&table);
+	persistent_table__fit(&table);
+	persistent_table__print(&table);
+	persistent_table__exit(&table);
 }
 
 static void print_snapshots(const struct persistent_info *info)
@@ -581,18 +509,18 @@ static const char * const member_titles[] = {
 
 static void print_members(const struct persistent_info *info)
 {
-	struct table table;
+	struct persistent_table table;
 
-	table__init(&table, member_titles, no_give_way);
+	persistent_table__init(&table, member_titles, NULL);
 	for (int i = 0; i < info->ns->nr_members; i++) {
 		const struct persistent_member *member = &info->ns->members[i];
-		char **row = table__add_row(&table);
+		char **row = persistent_table__add_row(&table);
 
 		if (!row)
 			break;
 		row[MEMBER_ID] = number_str(member->id);
 		row[MEMBER_CPU] = fmt("%d", member->cpu);
-		row[MEMBER_STATE] = state_str(persistent_member__state(member), 1,
+		row[MEMBER_STATE] = state_str(persistent_member__state(info->ns, member), 1,
 					      !info->ns->snapshot &&
 					      member->flags & PERF_PERSIST_OFFLINE);
 		if (member->output_id)
@@ -601,9 +529,9 @@ static void print_members(const struct persistent_info *info)
 		row[MEMBER_EVENT] = label_str(member);
 	}
 
-	table__fit(&table);
-	table__print(&table);
-	table__exit(&table);
+	persistent_table__fit(&table);
+	persistent_table__print(&table);
+	persistent_table__exit(&table);
 }
 
 static void print_attrs(const struct persistent_info *info)
@@ -656,20 +584,22 @@ static void print_sum(const struct persistent_info *infos, int nr)
 	printf("\nMemory of all, with spares: %s\n", sum);
 }
 
-static void print_details(const struct persistent_info *info)
+static void print_details(const struct persistent_info *info, bool each)
 {
 	print_namespaces(info, 1);
 	if (!info->ns)
 		return;
 
+	if (info->ns->note[0])
+		printf("\nNote: %s\n", info->ns->note);
 	printf("\n");
 	print_events(info);
-	print_rings(info);
+	print_rings(info, each);
 	print_triggers(info);
 	print_snapshots(info);
 	print_memory(info);
 	print_missed(info);
-	if (verbose > 0) {
+	if (each) {
 		printf("\n");
 		print_members(info);
 		printf("\n");
@@ -682,11 +612,11 @@ static void print_infos(const struct persistent_info *infos, int nr,
 {
 	if (format == PERSISTENT_LIST_JSON) {
 		persistent__print_json(infos, nr);
-	} else if (format == PERSISTENT_LIST_DETAILS) {
+	} else if (format != PERSISTENT_LIST_TABLE) {
 		for (int i = 0; i < nr; i++) {
 			if (i)
 				printf("\n");
-			print_details(&infos[i]);
+			print_details(&infos[i], format == PERSISTENT_LIST_VERBOSE);
 		}
 	} else if (nr) {
 		print_namespaces(infos, nr);
@@ -695,21 +625,29 @@ static void print_infos(const struct persistent_info *infos, int nr,
 	}
 }
 
+/* @room: what may still be read, in bytes */
 static int info__get(struct persistent_info *info, const char *name,
-		     enum persistent_list_format format)
+		     enum persistent_list_format format, u64 *room)
 {
 	int err = persistent_info__init(info, name);
+	bool contents;
 
-	if (!err && info->ns && format != PERSISTENT_LIST_TABLE) {
-		err = persistent_info__look(info);
-		if (err)
-			persistent_info__exit(info);
-	}
+	if (err || !info->ns || format == PERSISTENT_LIST_TABLE)
+		return err;
+
+	contents = info->buffer_bytes <= *room;
+	if (contents)
+		*room -= info->buffer_bytes;
+	err = persistent_info__look(info, contents);
+	if (err)
+		persistent_info__exit(info);
 	return err;
 }
 
-int persistent__print_list(char * const *names, int nr, enum persistent_list_format format)
+int persistent__print_list(char * const *names, int nr, enum persistent_list_format format,
+			   bool contents)
 {
+	u64 room = contents ? ULLONG_MAX : format == PERSISTENT_LIST_JSON ? 0 : QUICK_BYTES;
 	struct persistent_info *infos = calloc(nr ?: 1, sizeof(*infos));
 	int nr_infos = 0, ret = 0;
 
@@ -717,7 +655,7 @@ int persistent__print_list(char * const *names, int nr, enum persistent_list_for
 		return -ENOMEM;
 
 	for (int i = 0; i < nr; i++) {
-		int err = info__get(&infos[nr_infos], names[i], format);
+		int err = info__get(&infos[nr_infos], names[i], format, &room);
 
 		if (!err) {
 			nr_infos++;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far back the buffers of persistent events go, and what they have lost. The
- * kernel knows no more than how much was written; the records know the times.
+ * How full the buffers of persistent events are, and how far back they go. The kernel
+ * knows how much was written. The records know the times, and all of them have to be
+ * looked at for that of the oldest, as each one only says where the next one begins.
  */
 #include "persistent-info.h"
 
@@ -28,7 +29,7 @@ static void widen(struct persistent_ring *ring, u64 oldest, u64 newest)
 
 struct persistent_ring persistent_info__sum(const struct persistent_info *info, bool sideband)
 {
-	struct persistent_ring sum = { .seen = true };
+	struct persistent_ring sum = { .counted = true, .seen = true };
 
 	for (int i = 0; i < info->nr_rings; i++) {
 		const struct persistent_ring *ring = &info->rings[i];
@@ -36,6 +37,7 @@ struct persistent_ring persistent_info__sum(const struct persistent_info *info, 
 		if (ring->sideband != sideband)
 			continue;
 
+		sum.counted &= ring->counted;
 		sum.seen &= ring->seen;
 		sum.lost += ring->lost;
 		sum.written += ring->written;
@@ -141,12 +143,31 @@ static int ring__read(struct persistent_ring *ring, int fd, struct look *look)
 	if (!err)
 		err = persistent_reader__read(reader, look__at_records, look);
 	persistent_reader__delete(reader);
-	return err < 0 ? err : persistent_member__written(fd, &ring->written);
+	if (err < 0)
+		return err;
+
+	/* A snapshot that was taken meanwhile gave it a successor, which was read, too. */
+	ring->held = min(ring->held, member->buffer_size);
+	ring->seen = true;
+	return 0;
 }
 
-static int look__at_ring(struct look *look, struct persistent_ring *ring)
+/* A buffer that was replaced meanwhile is counted as the new one. */
+static int ring__count(struct persistent_ring *ring, int fd)
 {
-	int fd = persistent_member__open(look->info->ns, ring->member), err;
+	int err = persistent_member__written(fd, &ring->written);
+
+	if (err)
+		return err;
+	if (ring->written > ring->member->buffer_size)
+		ring->overwritten = ring->written - ring->member->buffer_size;
+	ring->counted = true;
+	return 0;
+}
+
+static int look__at_ring(struct look *look, struct persistent_ring *ring, bool contents)
+{
+	int fd = persistent_member__open(look->info->ns, ring->member), err = 0;
 
 	/* Not for the caller to see, or deleted since it was listed */
 	if (fd == -EACCES || fd == -EPERM || fd == -ENOENT)
@@ -155,7 +176,9 @@ static int look__at_ring(struct look *look, struct persistent_ring *ring)
 		return fd;
 
 	look__start(look, ring);
-	err = ring__read(ring, fd, look);
+	if (contents)
+		err = ring__read(ring, fd, look);
+	err = err ?: ring__count(ring, fd);
 	close(fd);
 	if (err) {
 		*ring = (struct persistent_ring) {
@@ -165,13 +188,8 @@ static int look__at_ring(struct look *look, struct persistent_ring *ring)
 		};
 		pr_debug("cannot look into the buffer of event %" PRIu64 ": %d\n",
 			 ring->member->id, err);
-		return err == -ENOMEM ? err : 0;
 	}
-
-	if (ring->written > ring->member->buffer_size)
-		ring->overwritten = ring->written - ring->member->buffer_size;
-	ring->seen = true;
-	return 0;
+	return err == -ENOMEM ? err : 0;
 }
 
 static int info__init_evsels(struct persistent_info *info)
@@ -191,7 +209,7 @@ static int info__init_evsels(struct persistent_info *info)
 	return 0;
 }
 
-int persistent_info__look(struct persistent_info *info)
+int persistent_info__look(struct persistent_info *info, bool contents)
 {
 	struct look look = { .info = info };
 	int err = info__init_evsels(info);
@@ -202,7 +220,7 @@ int persistent_info__look(struct persistent_info *info)
 		return err;
 
 	for (int i = 0; i < info->nr_rings && !err; i++)
-		err = look__at_ring(&look, &info->rings[i]);
+		err = look__at_ring(&look, &info->rings[i], contents);
 
 	if (!err && persistent__now(&look.clock->core.attr, &info->now))
 		info->now = 0;

@@ -22,6 +22,10 @@
  * the next one is mapped. Each has a number, which is both in its page and in what
  * the kernel says of the event.
  *
+ * Whoever has something else to do before there is a place for the records, like reading
+ * /proc, which takes seconds, has the buffers copied to a file first. They go on being
+ * overwritten, and what is oldest in there is what somebody came for.
+ *
  * A buffer that only tells of tasks stays, and the snapshot has a copy of it with the
  * same number and the same positions. Where both are read, each record is in the output once:
  * the newest copy comes first, and older ones add what is not in there any more.
@@ -29,8 +33,12 @@
 #include "persistent-read.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <internal/lib.h>
+#include <linux/falloc.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
@@ -41,6 +49,14 @@
 #include "util.h"
 
 #define OUT_SIZE	(4 * PERF_SAMPLE_MAX_SIZE)
+
+/* What was copied of a buffer before it is read */
+struct persistent_early {
+	u64	head;
+	u64	len;		/* of whole records, and a part of one */
+	off_t	offset;		/* in the reader's file */
+	bool	made;
+};
 
 struct persistent_buffer {
 	struct perf_mmap	map;
@@ -56,6 +72,7 @@ struct persistent_buffer {
 	const struct persistent_ns *ns;
 	u64			id;		/* of the member in there */
 	int			order;		/* in which they were added */
+	struct persistent_early	early;
 };
 
 struct persistent_reader {
@@ -71,6 +88,8 @@ struct persistent_reader {
 	void			*to;
 	struct ui_progress	*progress;	/* NULL: nobody wants to see it */
 	bool			sorted;
+	int			early_fd;	/* of the file with early copies, */
+	bool			cut_short;	/* which has all that is to be read */
 };
 
 struct persistent_reader *persistent_reader__new(void)
@@ -111,7 +130,7 @@ static u64 buffer__seq(const struct persistent_buffer *buf)
 static int map_current(struct perf_mmap *map, int fd, u64 size, int cpu)
 {
 	struct perf_cpu mmap_cpu = { .cpu = cpu };
-	struct perf_event_persist info;
+	struct perf_event_persist_member info;
 	int err;
 
 	perf_mmap__init(map, NULL, /*overwrite=*/true, NULL);
@@ -150,7 +169,7 @@ int persistent_reader__add(struct persistent_reader *reader, const struct persis
 	 * cannot be asked any more once the snapshot is deleted.
 	 */
 	if (ns->snapshot) {
-		struct perf_event_persist info;
+		struct perf_event_persist_member info;
 
 		err = persistent__get_event(fd, &info);
 		if (err) {
@@ -275,7 +294,8 @@ static bool is_gone(int err)
 	return err == -ENOENT || err == -ENODEV;
 }
 
-static void buffer__note_next(struct persistent_buffer *buf, const struct perf_event_persist *info)
+static void buffer__note_next(struct persistent_buffer *buf,
+			      const struct perf_event_persist_member *info)
 {
 	if (info->buffer_seq > buffer__seq(buf))
 		buf->next_size = info->buffer_size;
@@ -287,7 +307,7 @@ static void buffer__note_next(struct persistent_buffer *buf, const struct perf_e
  */
 static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 {
-	struct perf_event_persist info;
+	struct perf_event_persist_member info;
 	int err;
 
 	if (buf->ns->snapshot) {
@@ -313,7 +333,7 @@ static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 /* There is nothing new in it, but maybe in the one that took its place. */
 static int buffer__check_replaced(struct persistent_buffer *buf)
 {
-	struct perf_event_persist info;
+	struct perf_event_persist_member info;
 	int err;
 
 	if (buf->ns->snapshot)
@@ -360,50 +380,79 @@ static size_t buffer__count_known(const struct persistent_buffer *buf,
 	return known;
 }
 
-static int buffer__read_mapped(struct persistent_buffer *buf, struct persistent_reader *reader)
+/* Copy what is new, and find out what of it was not overwritten meanwhile. */
+static int buffer__copy_whole(struct persistent_buffer *buf, struct persistent_reader *reader,
+			      u64 *head, u64 *len)
 {
-	u64 size = (u64)buf->map.mask + 1;
-	u64 head, len, fresh, reserved, overwritten;
-	size_t known = 0;
-	ssize_t nr;
+	u64 size = (u64)buf->map.mask + 1, reserved, overwritten;
 	int err;
 
-	err = buffer__copy_fresh(buf, reader, &head, &len);
+	err = buffer__copy_fresh(buf, reader, head, len);
 	if (err)
 		return err;
 
-	if (!buf->started) {
-		buf->first_seq = buffer__seq(buf);
-		buf->covered = head;
-	}
-
-	reserved = head;
-	err = len ? buffer__reserved(buf, &reserved) : buffer__check_replaced(buf);
+	reserved = *head;
+	err = *len ? buffer__reserved(buf, &reserved) : buffer__check_replaced(buf);
 
 	/* Its last records came after the copy. There are going to be no others. */
 	if (!err && buf->next_size) {
-		err = buffer__copy_fresh(buf, reader, &head, &len);
-		reserved = head;
+		err = buffer__copy_fresh(buf, reader, head, len);
+		reserved = *head;
 	}
-	if (err || !len)
-		return err;
+	overwritten = min(*head - reserved, size);
+	*len = min(*len, size - overwritten);
+	return err;
+}
 
-	overwritten = min(head - reserved, size);
-	len = min(len, size - overwritten);
+/* Hand on the records that were copied, @len bytes from @head on. */
+static int buffer__push_copy(struct persistent_buffer *buf, struct persistent_reader *reader,
+			     u64 head, u64 len)
+{
+	u64 fresh = buf->pos - head;
+	size_t known = 0;
+	ssize_t nr;
+
 	nr = reader__find_records(reader, 0, len);
 	if (nr < 0)
 		return nr;
 
-	fresh = buf->pos - head;
 	if (buf->started) {
 		buf->overtaken += fresh - reader->starts[nr];
 	} else {
+		buf->first_seq = buffer__seq(buf);
 		known = buffer__count_known(buf, reader, head, nr);
 		buf->covered = head + reader->starts[nr];
 	}
-	buf->fresh += min(fresh, size);
+	buf->fresh += min(fresh, (u64)buf->map.mask + 1);
 	buf->pos = head;
 	return reader__push_reverse(reader, known, nr);
+}
+
+static int buffer__read_mapped(struct persistent_buffer *buf, struct persistent_reader *reader)
+{
+	u64 head, len;
+	int err = buffer__copy_whole(buf, reader, &head, &len);
+
+	return err ?: buffer__push_copy(buf, reader, head, len);
+}
+
+/* Hand on what was copied early, and give the room in the file back. */
+static int buffer__read_early(struct persistent_buffer *buf, struct persistent_reader *reader)
+{
+	const struct persistent_early early = buf->early;
+	int err = reader__alloc_copy(reader, early.len);
+
+	if (err)
+		return err;
+
+	if (preadn(reader->early_fd, reader->copy, early.len, early.offset) != (ssize_t)early.len)
+		return -EIO;
+
+	/* Not all file systems can, and it is only for the room. */
+	fallocate(reader->early_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, early.offset,
+		  early.len);
+	buf->early.made = false;
+	return buffer__push_copy(buf, reader, early.head, early.len);
 }
 
 /* Go on at the start of the buffer that took the place of this one. */
@@ -427,8 +476,13 @@ static int buffer__map_next(struct persistent_buffer *buf)
 
 static int buffer__read(struct persistent_buffer *buf, struct persistent_reader *reader)
 {
-	int err = buffer__read_mapped(buf, reader);
+	int err;
 
+	/* What came later is for the next time. */
+	if (buf->early.made)
+		return buffer__read_early(buf, reader);
+
+	err = buffer__read_mapped(buf, reader);
 	while (err >= 0 && buf->next_size) {
 		err = buffer__map_next(buf);
 		/* Deleted meanwhile, and what is in there with it */
@@ -443,6 +497,8 @@ static int buffer__read(struct persistent_buffer *buf, struct persistent_reader 
 /* What there is to read now, more or less */
 static u64 buffer__unread(struct persistent_buffer *buf)
 {
+	if (buf->early.made)
+		return buf->early.len;
 	return min_t(u64, buf->pos - perf_mmap__read_head(&buf->map), buf->map.mask);
 }
 
@@ -452,13 +508,13 @@ void persistent_reader__set_progress(struct persistent_reader *reader,
 	reader->progress = progress;
 }
 
-static void reader__init_progress(struct persistent_reader *reader)
+static void reader__init_progress(struct persistent_reader *reader, const char *title)
 {
 	u64 unread = 0;
 
 	for (int i = 0; i < reader->nr; i++)
 		unread += buffer__unread(&reader->buffers[i]);
-	ui_progress__init_size(reader->progress, unread, "Reading...");
+	ui_progress__init_size(reader->progress, unread, title);
 }
 
 static int reader__read(struct persistent_reader *reader)
@@ -471,6 +527,9 @@ static int reader__read(struct persistent_reader *reader)
 		u64 fresh;
 
 		buf->fresh = 0;
+		if (reader->cut_short && !buf->early.made)
+			continue;
+
 		err = buffer__read(buf, reader);
 		if (err < 0)
 			return err;
@@ -484,6 +543,58 @@ static int reader__read(struct persistent_reader *reader)
 	return fullest;
 }
 
+/* Of a buffer that does not change there is no need of a copy. */
+static int buffer__copy_early(struct persistent_buffer *buf, struct persistent_reader *reader,
+			      off_t *offset, persistent_push_t push, void *to)
+{
+	u64 head, len;
+	int err;
+
+	if (buf->ns->snapshot)
+		return 0;
+
+	err = buffer__copy_whole(buf, reader, &head, &len);
+	if (err)
+		return err;
+
+	/* What is not in the file when it is to end does not get there any more. */
+	err = push(to, NULL, 0);
+	if (err < 0) {
+		reader->cut_short = true;
+		return err;
+	}
+
+	if (lseek(reader->early_fd, *offset, SEEK_SET) < 0 ||
+	    writen(reader->early_fd, reader->copy, len) != (ssize_t)len)
+		return -errno;
+
+	buf->early = (struct persistent_early) {
+		.head = head, .len = len, .offset = *offset, .made = true,
+	};
+	*offset += len;
+	if (reader->progress)
+		ui_progress__update(reader->progress, len);
+	return 0;
+}
+
+int persistent_reader__copy_early(struct persistent_reader *reader, int fd,
+				  persistent_push_t push, void *to)
+{
+	off_t offset = 0;
+	int err = 0;
+
+	reader->early_fd = fd;
+	if (reader->progress)
+		reader__init_progress(reader, "Copying...");
+
+	for (int i = 0; i < reader->nr && !err; i++)
+		err = buffer__copy_early(&reader->buffers[i], reader, &offset, push, to);
+
+	if (reader->progress)
+		ui_progress__finish();
+	return err;
+}
+
 int persistent_reader__read(struct persistent_reader *reader,
 			    persistent_push_t push, void *to)
 {
@@ -495,7 +606,7 @@ int persistent_reader__read(struct persistent_reader *reader,
 	if (!reader->sorted)
 		reader__sort(reader);
 	if (reader->progress)
-		reader__init_progress(reader);
+		reader__init_progress(reader, "Reading...");
 	ret = reader__read(reader);
 	if (reader->progress)
 		ui_progress__finish();

@@ -29,6 +29,15 @@ int persistent_reader__add(struct persistent_reader *reader, const struct persis
 void persistent_reader__set_progress(struct persistent_reader *reader,
 				     struct ui_progress *progress);
 
+/*
+ * Copy what the buffers hold now to the file that is open as @fd, which the next
+ * persistent_reader__read() hands on instead. @push is called without records: when it
+ * ends the copying, no more than what was copied is read. Where copying fails, buffers
+ * are read as if nobody had tried. @fd stays open as long as the reader is used.
+ */
+int persistent_reader__copy_early(struct persistent_reader *reader, int fd,
+				  persistent_push_t push, void *to);
+
 /* How full the fullest buffer had become since the last call, in percent */
 int persistent_reader__read(struct persistent_reader *reader,
 			    persistent_push_t push, void *to);

@@ -208,22 +208,6 @@ static int slice__check_times(struct persistent_slice *slice)
 	return 0;
 }
 
-struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
-					       struct evlist *evlist,
-					       const struct persistent *persistent)
-{
-	struct persistent_slice *slice = zalloc(sizeof(*slice));
-
-	if (!slice)
-		return NULL;
-
-	slice->evlist = evlist;
-	slice->persistent = persistent;
-	if (slice__parse(slice, opts) || slice__check_times(slice))
-		zfree(&slice);
-	return slice;
-}
-
 void persistent_slice__delete(struct persistent_slice *slice)
 {
 	if (!slice)
@@ -304,7 +288,6 @@ static int slice__start(struct persistent_slice *slice)
 	u64 now = 0, ago;
 	int err;
 
-	slice->started = true;
 	if (!slice->last)
 		return 0;
 
@@ -320,6 +303,22 @@ static int slice__start(struct persistent_slice *slice)
 		ago = ULLONG_MAX;
 	slice->from = now > ago ? now - ago : 0;
 	return 0;
+}
+
+struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
+					       struct evlist *evlist,
+					       const struct persistent *persistent)
+{
+	struct persistent_slice *slice = zalloc(sizeof(*slice));
+
+	if (!slice)
+		return NULL;
+
+	slice->evlist = evlist;
+	slice->persistent = persistent;
+	if (slice__parse(slice, opts) || slice__check_times(slice) || slice__start(slice))
+		zfree(&slice);
+	return slice;
 }
 
 /* Is it about a state that lasts, rather than about the moment? */
@@ -539,11 +538,6 @@ static int slice__push(void *to, void *records, size_t size)
 int persistent_slice__read(struct persistent_slice *slice, struct persistent_reader *reader,
 			   persistent_push_t push, void *to)
 {
-	int err = slice->started ? 0 : slice__start(slice);
-
-	if (err)
-		return err;
-
 	slice->push = push;
 	slice->arg = to;
 	return persistent_reader__read(reader, slice__push, slice);

@@ -13,7 +13,7 @@ struct persistent_slice;
 
 /* What a user said is wanted; NULL and 0: no limit */
 struct persistent_slice_opts {
-	const char	*last;		/* this long, until now or until the snapshot */
+	const char	*last;		/* until persistent_slice__new(), or the snapshot */
 	const char	*from;		/* as in perf report --time */
 	const char	*to;
 	u64		max_size;	/* bytes of output, in which the newest samples win */

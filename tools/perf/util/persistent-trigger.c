@@ -32,8 +32,6 @@
 #include "tracepoint.h"
 #include "util.h"
 
-#define FD(e, x)	(*(int *)xyarray__entry((e)->core.fd, x, 0))
-
 #define DEFAULT_COOL_DOWN_NS	NSEC_PER_SEC
 
 /* What people call what happens to a kernel */
@@ -114,10 +112,10 @@ const char *persistent_trigger__action(const struct perf_event_trigger *trigger)
 }
 
 /* In words that fit a column; what is rare is said as the C library says it. */
-const char *persistent_trigger__error(const struct perf_event_trigger *trigger, char *buf,
+const char *persistent_trigger__error(const struct persistent_trigger *trigger, char *buf,
 				      size_t size)
 {
-	switch (trigger->error) {
+	switch (trigger->state.error) {
 	case ECANCELED:
 		return "stopped";
 	case EBUSY:
@@ -127,7 +125,7 @@ const char *persistent_trigger__error(const struct perf_event_trigger *trigger, 
 	case EPERM:
 		return "memory limit";
 	default:
-		return str_error_r(trigger->error, buf, size);
+		return str_error_r(trigger->state.error, buf, size);
 	}
 }
 
@@ -166,7 +164,6 @@ int persistent_trigger__parse(struct perf_event_trigger *trigger,
 	*trigger = (struct perf_event_trigger) {
 		.size = sizeof(*trigger),
 		.when = word ? word->when : PERF_TRIGGER_WHEN_EVENT,
-		.fd   = -1,
 	};
 	set_label(trigger, opts);
 
@@ -314,12 +311,12 @@ static void redirect(const struct persistent_ns *ns, struct evsel *evsel)
 		fd = persistent_member__open_to_change(ns, ring);
 		if (fd < 0)
 			continue;
-		if (ioctl(FD(evsel, idx), PERF_EVENT_IOC_SET_OUTPUT, fd))
+		if (ioctl(evsel__cpu_fd(evsel, idx), PERF_EVENT_IOC_SET_OUTPUT, fd))
 			pr_debug("trigger: no buffer on CPU %d: %m\n", cpu.cpu);
 		close(fd);
 		/* What it is called in a file */
 		if (scnprintf(label, sizeof(label), "/%s", evsel__name(evsel)) &&
-		    ioctl(FD(evsel, idx), PERF_EVENT_IOC_SET_NAME, label))
+		    ioctl(evsel__cpu_fd(evsel, idx), PERF_EVENT_IOC_SET_NAME, label))
 			pr_debug("trigger: no label '%s': %m\n", label);
 	}
 }
@@ -397,28 +394,35 @@ static int err_add(int err, const struct persistent_ns *ns,
 	return err;
 }
 
-static int ns__add_fd(struct persistent_ns *ns, struct perf_event_trigger *trigger, int fd)
+static int ns__add(struct persistent_ns *ns, struct perf_event_trigger *trigger)
 {
-	trigger->size = sizeof(*trigger);
-	trigger->fd = fd;
 	return ioctl(ns->fd, PERF_EVENT_IOC_ADD_TRIGGER, trigger) ? -errno : 0;
 }
 
-/* The first one makes the trigger, and returns its number. */
-static int ns__add_events(struct persistent_ns *ns, struct perf_event_trigger *trigger,
-			  struct evlist *evlist)
+static int ns__add_event(struct persistent_ns *ns, u32 number, int fd)
+{
+	struct perf_event_trigger_event event = { .number = number, .fd = fd };
+
+	return ioctl(ns->fd, PERF_EVENT_IOC_ADD_TRIGGER_EVENT, &event) ? -errno : 0;
+}
+
+static int ns__add_with_events(struct persistent_ns *ns, struct perf_event_trigger *trigger,
+			       struct evlist *evlist)
 {
 	struct evsel *evsel;
-	int err = 0;
+	int err = ns__add(ns, trigger);
+
+	if (err)
+		return err_add(err, ns, trigger);
 
 	evlist__for_each_entry(evlist, evsel) {
 		for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
-			err = ns__add_fd(ns, trigger, FD(evsel, i));
+			err = ns__add_event(ns, trigger->number, evsel__cpu_fd(evsel, i));
 	}
 
 	/* All of it, or none */
-	if (err && trigger->number)
-		ioctl(ns->fd, PERF_EVENT_IOC_DEL_TRIGGER, trigger->number);
+	if (err)
+		ioctl(ns->fd, PERF_EVENT_IOC_DEL_TRIGGER, &trigger->number);
 	return err_add(err, ns, trigger);
 }
 
@@ -438,7 +442,7 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 		return err;
 
 	if (trigger->when != PERF_TRIGGER_WHEN_EVENT)
-		return err_add(ns__add_fd(ns, trigger, -1), ns, trigger);
+		return err_add(ns__add(ns, trigger), ns, trigger);
 
 	/* For the buffers that what stops it is going to write to */
 	err = persistent_ns__list(ns);
@@ -453,17 +457,18 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	      add_filter(evlist, word ? word->filter : NULL) ?:
 	      add_filter(evlist, opts->filter) ?:
 	      open_events(ns, evlist, trigger, count) ?:
-	      ns__add_events(ns, trigger, evlist);
+	      ns__add_with_events(ns, trigger, evlist);
 	*nr_events = evlist->core.nr_entries;
 	evlist__delete(evlist);
 	return err;
 }
 
-int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number)
+static int ns__change_trigger(struct persistent_ns *ns, u32 number, unsigned long cmd,
+			      const char *what)
 {
 	int err;
 
-	if (!ioctl(ns->fd, PERF_EVENT_IOC_DEL_TRIGGER, number))
+	if (!ioctl(ns->fd, cmd, &number))
 		return 0;
 
 	err = -errno;
@@ -471,37 +476,62 @@ int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number)
 		pr_err("'%s' has no trigger %u: see 'perf ctl -l %s' for those that it has.\n",
 		       ns->name, number, ns->name);
 	else
-		pr_err("Cannot remove trigger %u of '%s': %m\n", number, ns->name);
+		pr_err("Cannot %s trigger %u of '%s': %m\n", what, number, ns->name);
 	return err;
 }
 
-int persistent_ns__triggers(const struct persistent_ns *ns,
-			    struct perf_event_trigger **triggers, int *nr)
+int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number)
 {
+	return ns__change_trigger(ns, number, PERF_EVENT_IOC_DEL_TRIGGER, "remove");
+}
+
+int persistent_ns__arm_trigger(struct persistent_ns *ns, u32 number)
+{
+	return ns__change_trigger(ns, number, PERF_EVENT_IOC_ARM_TRIGGER, "arm");
+}
+
+/* The one after number @last */
+static int ns__get_trigger(const struct persistent_ns *ns, u32 last,
+			   struct persistent_trigger *trigger)
+{
+	*trigger = (struct persistent_trigger) {
+		.asked = { .size = sizeof(trigger->asked), .number = last },
+		.state = { .size = sizeof(trigger->state) },
+	};
+	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_TRIGGER, &trigger->asked))
+		return -errno;
+
+	trigger->state.number = trigger->asked.number;
+	/* Nothing is known of one that somebody removes just now. */
+	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, &trigger->state) && errno != ENOENT)
+		return -errno;
+	persistent__make_printable(trigger->asked.label);
+	return 0;
+}
+
+int persistent_ns__triggers(const struct persistent_ns *ns,
+			    struct persistent_trigger **triggers, int *nr)
+{
+	struct persistent_trigger trigger;
 	u32 last = 0;
+	int err;
 
 	*triggers = NULL;
 	*nr = 0;
 
-	for (;;) {
-		struct perf_event_trigger trigger = { .size = sizeof(trigger), .number = last };
-		struct perf_event_trigger *more;
+	while (!(err = ns__get_trigger(ns, last, &trigger))) {
+		struct persistent_trigger *more = realloc(*triggers, (*nr + 1) * sizeof(*more));
 
-		if (ioctl(ns->fd, PERF_EVENT_IOC_GET_TRIGGER, &trigger))
-			break;
-
-		more = realloc(*triggers, (*nr + 1) * sizeof(*more));
 		if (!more) {
 			zfree(triggers);
 			*nr = 0;
 			return -ENOMEM;
 		}
-		persistent__make_printable(trigger.label);
-		last = trigger.number;
+		last = trigger.asked.number;
 		*triggers = more;
 		more[(*nr)++] = trigger;
 	}
 
 	/* After the last one, and where there can be none */
-	return errno == ENOENT || errno == ENOTTY || errno == EACCES ? 0 : -errno;
+	return err == -ENOENT || err == -ENOTTY || err == -EACCES ? 0 : err;
 }

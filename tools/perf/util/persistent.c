@@ -4,9 +4,9 @@
  *
  * A namespace is a named set of events, its members, normally the same events
  * on every CPU. It is published in one step, needs no process from then on,
- * and can be opened by anybody who may open its events. This file knows the
- * ABI, see PERF_TYPE_PERSISTENT in include/uapi/linux/perf_event.h; the
- * commands only call it.
+ * and can be opened by anybody who may open its events. This file opens it, and
+ * gets what the kernel tells of it and of its members: see PERF_TYPE_PERSISTENT in
+ * include/uapi/linux/perf_event.h.
  *
  * The life of a namespace:
  *
@@ -22,44 +22,22 @@
  */
 #include "persistent.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <api/fs/fs.h>
-#include <internal/xyarray.h>
-#include <linux/ctype.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/zalloc.h>
 #include "cap.h"
 #include "debug.h"
-#include "evlist.h"
-#include "evsel.h"
-#include "json-print.h"
-#include "levenshtein.h"
-#include "parse-events.h"
 #include "rlimit.h"
-#include "strbuf.h"
 #include "util.h"
 #include "../perf-sys.h"
-
-#define PERSISTENT_SYSFS	"bus/event_source/devices/" PERSISTENT_PMU
-#define MAX_USER_NAME		PERF_PERSIST_USER_NAME_MAX
-
-#define FD(e, x)		(*(int *)xyarray__entry((e)->core.fd, x, 0))
-
-/* Said by the commands and, of events on their command lines, by the parser */
-#define MSG_UNSUPPORTED		"This kernel cannot keep events: it has no PMU called 'persistent'"
-#define HELP_UNSUPPORTED	"It takes a kernel built with CONFIG_PERF_EVENTS_PERSISTENT=y."
-#define MSG_MISSING		"There is no namespace called '%s'"
 
 /*
  * Where there are no persistent events, a PMU of another kind may have their
@@ -89,8 +67,20 @@ int persistent__check_supported(void)
 		pr_err("Whether this kernel keeps events is to be seen in sysfs, and that is not mounted:\n"
 		       "mount -t sysfs none /sys\n");
 	else
-		pr_err(MSG_UNSUPPORTED ".\n" HELP_UNSUPPORTED "\n");
+		pr_err(PERSISTENT_UNSUPPORTED ".\n" PERSISTENT_UNSUPPORTED_HELP "\n");
 	return -EOPNOTSUPP;
+}
+
+/* Root may be that of a container, who has some of root's rights, or has them for its own. */
+const char *persistent__help_perfmon(void)
+{
+	if (geteuid())
+		return "be root, or see\n"
+		       "Documentation/admin-guide/perf-security.rst for how to grant CAP_PERFMON\n"
+		       "to perf";
+	return "you are root, but without\n"
+	       "CAP_PERFMON in the initial user namespace, as in a container. Run perf\n"
+	       "outside of it, or start it with that capability";
 }
 
 int persistent__check_perfmon(void)
@@ -100,207 +90,8 @@ int persistent__check_perfmon(void)
 	if (perf_cap__capable(CAP_PERFMON, &used_root))
 		return 0;
 
-	pr_err("Keeping events in the kernel needs CAP_PERFMON: be root, or see\n"
-	       "Documentation/admin-guide/perf-security.rst for how to grant it to perf.\n");
+	pr_err("Keeping events in the kernel needs CAP_PERFMON: %s.\n", persistent__help_perfmon());
 	return -EPERM;
-}
-
-/*
- * The word in persistent/word/, if it is one that becomes an event when the PMU
- * has one of that name, and not one that means something to the parser itself.
- */
-static const char *terms__event(const struct parse_events_terms *terms)
-{
-	const struct parse_events_term *term;
-
-	if (list_empty(&terms->terms))
-		return "";
-
-	term = list_first_entry(&terms->terms, struct parse_events_term, list);
-	if (term->type_term == PARSE_EVENTS__TERM_TYPE_RAW)
-		return term->val.str;
-	if (term->type_term == PARSE_EVENTS__TERM_TYPE_USER ||
-	    term->type_term == PARSE_EVENTS__TERM_TYPE_LEGACY_CACHE ||
-	    term->type_term == PARSE_EVENTS__TERM_TYPE_HARDWARE)
-		return term->config;
-	return NULL;
-}
-
-static bool parsed_as_event(const char *name)
-{
-	struct parse_events_terms terms;
-	bool ret;
-
-	parse_events_terms__init(&terms);
-	ret = !parse_events_terms(&terms, name, /*input=*/NULL) && terms__event(&terms);
-	parse_events_terms__exit(&terms);
-	return ret;
-}
-
-int persistent__check_name(const char *name)
-{
-	size_t len = strlen(name);
-	bool good = len && len <= MAX_USER_NAME && (islower(name[0]) || name[0] == '_');
-
-	for (const char *c = name; good && *c; c++)
-		good = islower(*c) || isdigit(*c) || *c == '_' || *c == '-';
-
-	if (!good) {
-		pr_err("'%s' cannot be the name of a namespace: it takes up to %d of a-z, 0-9, '_'\n"
-		       "and '-', the first of them a letter or '_'.\n", name, MAX_USER_NAME);
-		return -EINVAL;
-	}
-
-	if (!parsed_as_event(name)) {
-		pr_err("'%s' cannot be the name of a namespace: in '-e " PERSISTENT_PMU
-		       "/%s/' it means\nsomething else. Choose another name.\n", name, name);
-		return -EINVAL;
-	}
-
-	return 0;
-}
-
-static void err_taken(const char *name)
-{
-	pr_err("There is a namespace called '%s' already.\n"
-	       "Choose another name, or delete that one with 'perf ctl -d %s'.\n", name, name);
-}
-
-static void err_denied(const char *name)
-{
-	pr_err("No permission to open the namespace '%s': be root, or see\n"
-	       "Documentation/admin-guide/perf-security.rst for how to grant CAP_PERFMON to perf.\n",
-	       name);
-}
-
-/* The one that was most likely meant; NULL: all are too different. */
-static const char *nearest_name(char **names, const char *name)
-{
-	int best = strlen(name) / 2 + 1;
-	const char *nearest = NULL;
-
-	for (int i = 0; names[i]; i++) {
-		int distance = levenshtein(name, names[i], 1, 1, 1, 1);
-
-		if (distance < best) {
-			best = distance;
-			nearest = names[i];
-		}
-	}
-	return nearest;
-}
-
-/* There may be hundreds of names: say which one is like it, and how to see them. */
-static char *help_missing(const char *name)
-{
-	char **names = persistent__names();
-	struct strbuf sb = STRBUF_INIT;
-	const char *nearest;
-
-	if (names && names[0]) {
-		nearest = nearest_name(names, name);
-		if (nearest)
-			strbuf_addf(&sb, "Did you mean '%s'? ", nearest);
-		strbuf_addstr(&sb, "'perf ctl -l' lists those that exist.");
-	} else {
-		strbuf_addstr(&sb, "There are none: see 'perf record -P NAME -e EVENTS -a'.");
-	}
-	persistent__free_names(names);
-	return strbuf_detach(&sb, NULL);
-}
-
-static void err_missing(const char *name)
-{
-	char *help = help_missing(name);
-
-	pr_err(MSG_MISSING ".\n%s\n", name, help ?: "");
-	free(help);
-}
-
-u32 persistent__snapshot_number(const char *name, const char *of)
-{
-	size_t len = strlen(of);
-	unsigned long nr;
-	char *end;
-
-	if (strncmp(name, of, len) || name[len] != '.' || !isdigit(name[len + 1]))
-		return 0;
-
-	nr = strtoul(name + len + 1, &end, 10);
-	return *end || nr > UINT_MAX ? 0 : nr;
-}
-
-/* flight, flight.2, flight.10, flight-deck */
-static int name_cmp(const void *_a, const void *_b)
-{
-	const char *a = *(char * const *)_a, *b = *(char * const *)_b;
-	size_t len_a = strcspn(a, "."), len_b = strcspn(b, ".");
-	int cmp = strncmp(a, b, min(len_a, len_b));
-
-	if (cmp || len_a != len_b)
-		return cmp ?: (len_a < len_b ? -1 : 1);
-
-	/* The longer number is the larger one. */
-	len_a = strlen(a);
-	len_b = strlen(b);
-	return len_a == len_b ? strcmp(a, b) : (len_a < len_b ? -1 : 1);
-}
-
-char **persistent__names(void)
-{
-	char path[PATH_MAX], **names;
-	struct dirent *dent;
-	size_t nr = 0;
-	DIR *dir;
-
-	names = calloc(1, sizeof(*names));
-	if (!names)
-		return NULL;
-
-	scnprintf(path, sizeof(path), "%s/" PERSISTENT_SYSFS "/events", sysfs__mountpoint() ?: "");
-	dir = opendir(path);
-	if (!dir)
-		return names;
-
-	while ((dent = readdir(dir))) {
-		char **more;
-
-		if (dent->d_name[0] == '.')
-			continue;
-
-		more = realloc(names, (nr + 2) * sizeof(*names));
-		if (!more)
-			break;
-		names = more;
-		names[nr] = strdup(dent->d_name);
-		names[nr + 1] = NULL;
-		if (!names[nr])
-			break;
-		nr++;
-	}
-	closedir(dir);
-
-	qsort(names, nr, sizeof(*names), name_cmp);
-	return names;
-}
-
-void persistent__free_names(char **names)
-{
-	for (int i = 0; names && names[i]; i++)
-		free(names[i]);
-	free(names);
-}
-
-/* Anybody may know that, whatever else of it. */
-static bool persistent__exists(const char *name)
-{
-	char **names = persistent__names();
-	bool found = false;
-
-	for (int i = 0; names && names[i] && !found; i++)
-		found = !strcmp(names[i], name);
-	persistent__free_names(names);
-	return found;
 }
 
 static int persistent__open(u64 ns_id, u64 event_id, bool write)
@@ -323,7 +114,7 @@ static int persistent__open(u64 ns_id, u64 event_id, bool write)
 }
 
 /* The attr of a later kernel is fine as long as what is not known here is zero. */
-static int persistent__get_big_attr(int fd, struct perf_event_persist *info,
+static int persistent__get_big_attr(int fd, struct perf_event_persist_member *info,
 				    struct perf_event_attr *attr)
 {
 	size_t size = info->attr_size;
@@ -338,7 +129,7 @@ static int persistent__get_big_attr(int fd, struct perf_event_persist *info,
 		return -ENOMEM;
 
 	info->attr = (u64)(unsigned long)big;
-	err = ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, info) ? -errno : 0;
+	err = ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, info) ? -errno : 0;
 	if (!err && memchr_inv(big + sizeof(*attr), 0, size - sizeof(*attr)))
 		err = -E2BIG;
 	if (!err)
@@ -348,10 +139,10 @@ static int persistent__get_big_attr(int fd, struct perf_event_persist *info,
 }
 
 /* On a namespace: the member after @event_id; on an event: that member. */
-static int persistent__get(int fd, u64 event_id, struct perf_event_persist *info,
+static int persistent__get(int fd, u64 event_id, struct perf_event_persist_member *info,
 			   struct perf_event_attr *attr)
 {
-	struct perf_event_persist query = {
+	struct perf_event_persist_member query = {
 		.size	   = sizeof(query),
 		.event_id  = event_id,
 		.attr	   = (u64)(unsigned long)attr,
@@ -361,7 +152,7 @@ static int persistent__get(int fd, u64 event_id, struct perf_event_persist *info
 
 	memset(attr, 0, sizeof(*attr));
 	*info = query;
-	if (!ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, info))
+	if (!ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, info))
 		return 0;
 	if (errno != E2BIG)
 		return -errno;
@@ -374,31 +165,6 @@ static int persistent__get(int fd, u64 event_id, struct perf_event_persist *info
 	return err;
 }
 
-/* How many bytes of a character that is printed as it is; 0: of none */
-static int printable(const char *str)
-{
-	unsigned char first = *str;
-	unsigned int c;
-	int len;
-
-	if (first < 0x80)
-		return first >= ' ' && first != 0x7f;
-
-	/* The first ones beyond ASCII control terminals, too. */
-	len = utf8__char(str, &c);
-	return len && c >= 0xa0 ? len : 0;
-}
-
-/* It is for owners to choose what things are called, not what the terminal does. */
-void persistent__make_printable(char *str)
-{
-	for (int len; *str; str += len ?: 1) {
-		len = printable(str);
-		if (!len)
-			*str = '?';
-	}
-}
-
 static void ns__fill(struct persistent_ns *ns, const struct perf_event_persist *info)
 {
 	ns->id = info->ns_id;
@@ -406,19 +172,24 @@ static void ns__fill(struct persistent_ns *ns, const struct perf_event_persist *
 	ns->owner_uid = info->owner_uid;
 	ns->source_id = info->source_id;
 	ns->number = info->number;
-	ns->trigger = info->flags & PERF_PERSIST_SNAPSHOT ? info->trigger : 0;
+	ns->trigger = info->trigger;
+	ns->swap_begin_ns = info->swap_begin_ns;
 	ns->keep = info->keep;
 	ns->spares = info->spares;
 	ns->snapshot = info->flags & PERF_PERSIST_SNAPSHOT;
+	ns->stopped = info->flags & PERF_PERSIST_STOPPED;
+	ns->all_cpus = info->flags & PERF_PERSIST_ALL_CPUS;
+	memcpy(ns->note, info->note, sizeof(ns->note));
+	persistent__make_printable(ns->note);
 	memcpy(ns->name, info->name, sizeof(ns->name));
 	memcpy(ns->owner_comm, info->owner_comm, sizeof(ns->owner_comm));
 }
 
 /* An event that is open, without its attr */
-int persistent__get_event(int fd, struct perf_event_persist *info)
+int persistent__get_event(int fd, struct perf_event_persist_member *info)
 {
-	*info = (struct perf_event_persist) { .size = sizeof(*info) };
-	return ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, info) ? -errno : 0;
+	*info = (struct perf_event_persist_member) { .size = sizeof(*info) };
+	return ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, info) ? -errno : 0;
 }
 
 /*
@@ -426,26 +197,32 @@ int persistent__get_event(int fd, struct perf_event_persist *info)
  * the CPU that it is on would have to be asked.
  */
 int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
-			      struct perf_event_persist *info)
+			      struct perf_event_persist_member *info)
 {
-	*info = (struct perf_event_persist) {
+	*info = (struct perf_event_persist_member) {
 		.size	  = sizeof(*info),
 		.event_id = id - 1,
 	};
-	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_PERSIST, info))
+	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_MEMBER, info))
 		return -errno;
 	return info->event_id == id ? 0 : -ENOENT;
 }
 
-/* Look at the first member: it knows what there is to know of the whole. */
+/* All but its members */
+static int ns__describe(struct persistent_ns *ns)
+{
+	struct perf_event_persist info = { .size = sizeof(info) };
+
+	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_PERSIST, &info))
+		return -errno;
+	ns__fill(ns, &info);
+	return 0;
+}
+
 static int ns__init(struct persistent_ns *ns)
 {
-	struct perf_event_persist info;
-	struct perf_event_attr attr;
-	int err = persistent__get(ns->fd, 0, &info, &attr);
+	int err = ns__describe(ns);
 
-	if (!err)
-		ns__fill(ns, &info);
 	/* Deleted since it was opened */
 	return err == -ENODEV ? -ENOENT : err;
 }
@@ -502,29 +279,6 @@ int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **r
 	return err;
 }
 
-int persistent__err_open(int err, const char *name)
-{
-	char buf[STRERR_BUFSIZE];
-
-	switch (err) {
-	case 0:
-		break;
-	case -ENOENT:
-	case -EINVAL:	/* what can be no name is none */
-		err_missing(name);
-		break;
-	case -EACCES:
-	case -EPERM:
-		err_denied(name);
-		break;
-	default:
-		pr_err("Cannot open the namespace '%s': %s\n", name,
-		       str_error_r(-err, buf, sizeof(buf)));
-		break;
-	}
-	return err;
-}
-
 struct persistent_ns *persistent_ns__open(const char *name, bool write)
 {
 	struct persistent_ns *ns;
@@ -557,7 +311,7 @@ int persistent_member__open_to_change(const struct persistent_ns *ns,
 }
 
 static void member__fill(struct persistent_member *member,
-			 const struct perf_event_persist *info)
+			 const struct perf_event_persist_member *info)
 {
 	member->id = info->event_id;
 	member->output_id = info->output_id;
@@ -565,19 +319,34 @@ static void member__fill(struct persistent_member *member,
 	member->lost = info->lost;
 	member->missed = info->missed;
 	member->cgroup_id = info->cgroup_id;
+	member->pid_ns = info->pid_ns;
 	member->flags = info->flags;
 	member->cpu = info->cpu;
 	memcpy(member->label, info->label, sizeof(member->label));
 	persistent__make_printable(member->label);
 }
 
+int persistent_ns__next_member(const struct persistent_ns *ns, u64 last,
+			       struct persistent_member *member)
+{
+	struct perf_event_persist_member info;
+	int err = persistent__get(ns->fd, last, &info, &member->attr);
+
+	if (!err)
+		member__fill(member, &info);
+	return err;
+}
+
 int persistent_ns__list(struct persistent_ns *ns)
 {
-	struct perf_event_persist info = { .event_id = 0 };
+	u64 last = 0;
 	int err;
 
 	zfree(&ns->members);
 	ns->nr_members = 0;
+	err = ns__describe(ns);
+	if (err)
+		return err;
 
 	for (;;) {
 		struct persistent_member *members, *member;
@@ -592,22 +361,20 @@ int persistent_ns__list(struct persistent_ns *ns)
 		}
 
 		member = &ns->members[nr];
-		err = persistent__get(ns->fd, info.event_id, &info, &member->attr);
+		err = persistent_ns__next_member(ns, last, member);
 		if (err)
 			break;
 
-		ns__fill(ns, &info);
-		/* It records nothing: what triggers do is listed apart. */
-		if ((info.flags & PERF_PERSIST_FOR_TRIGGER) && !info.output_id)
-			continue;
-		member__fill(member, &info);
-		ns->nr_members++;
+		last = member->id;
+		/* What records nothing comes with a trigger, and is listed there. */
+		if (!(member->flags & PERF_PERSIST_FOR_TRIGGER) || member->output_id)
+			ns->nr_members++;
 	}
 
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Records that were not taken while a trigger had it stopped */
+/* Records that were not taken while it was stopped */
 u64 persistent_ns__missed(const struct persistent_ns *ns)
 {
 	u64 missed = 0;
@@ -683,163 +450,12 @@ u64 persistent_ns__age_ns(const struct persistent_ns *ns)
 /* How much was ever written to the buffer of the event that is open as @fd */
 int persistent_member__written(int fd, u64 *bytes)
 {
-	struct perf_event_persist info;
+	struct perf_event_persist_member info;
 	int err = persistent__get_event(fd, &info);
 
 	if (!err)
 		*bytes = -info.head;
 	return err;
-}
-
-/* What a snapshot holds does not change: it is read and deleted. */
-int persistent_ns__check_live(const struct persistent_ns *ns)
-{
-	if (!ns->snapshot)
-		return 0;
-
-	pr_err("'%s' is a snapshot, in which nothing changes any more: use '%.*s' for what goes on.\n",
-	       ns->name, (int)strcspn(ns->name, "."), ns->name);
-	return -EINVAL;
-}
-
-static int ns__ioctl(const struct persistent_ns *ns, unsigned long cmd)
-{
-	return ioctl(ns->fd, cmd, 0) ? -errno : 0;
-}
-
-static int ns__err(const struct persistent_ns *ns, int err, const char *what)
-{
-	char buf[STRERR_BUFSIZE];
-
-	if (err)
-		pr_err("Cannot %s the namespace '%s': %s\n", what, ns->name,
-		       str_error_r(-err, buf, sizeof(buf)));
-	return err;
-}
-
-int persistent_ns__enable(struct persistent_ns *ns)
-{
-	return persistent_ns__check_live(ns) ?:
-	       ns__err(ns, ns__ioctl(ns, PERF_EVENT_IOC_ENABLE), "enable");
-}
-
-int persistent_ns__disable(struct persistent_ns *ns)
-{
-	return persistent_ns__check_live(ns) ?:
-	       ns__err(ns, ns__ioctl(ns, PERF_EVENT_IOC_DISABLE), "disable");
-}
-
-/*
- * Nothing is to be recorded behind what is read. Of what somebody else has deleted
- * everything that is mapped is read all the same.
- */
-int persistent_ns__disable_to_delete(struct persistent_ns *ns)
-{
-	int err;
-
-	/* What a snapshot holds does not get more. */
-	if (ns->snapshot)
-		return 0;
-
-	err = ns__ioctl(ns, PERF_EVENT_IOC_DISABLE);
-	ns->disabled = !err;
-	return err == -ENODEV ? 0 : ns__err(ns, err, "disable");
-}
-
-static int member__enable(const struct persistent_ns *ns,
-			  const struct persistent_member *member)
-{
-	int fd = persistent__open(ns->id, member->id, /*write=*/true);
-	int err = fd < 0 ? fd : 0;
-
-	if (!err && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-/* Was it, or what it is one more of, off before the namespace was disabled? */
-static bool member__was_off(const struct persistent_ns *ns, const struct persistent_member *member)
-{
-	const struct persistent_member *was = persistent_ns__find_member(ns, member->id);
-
-	for (int i = 0; i < ns->nr_members && !was; i++) {
-		if (persistent_member__is_same_event(&ns->members[i], member))
-			was = &ns->members[i];
-	}
-	return was && was->flags & PERF_PERSIST_DISABLED;
-}
-
-/* Members that came since @ns was listed are switched on, too. */
-static int ns__enable_each(const struct persistent_ns *ns)
-{
-	struct perf_event_persist info = { .event_id = 0 };
-	struct persistent_member member = { .id = 0 };
-	int err = 0, end;
-
-	/*
-	 * One that fails does not keep the others off; who left meanwhile is well. Who
-	 * comes meanwhile is met, or like one that is on already.
-	 */
-	while (!(end = persistent__get(ns->fd, info.event_id, &info, &member.attr))) {
-		int ret = 0;
-
-		member__fill(&member, &info);
-		if (!member__was_off(ns, &member))
-			ret = member__enable(ns, &member);
-		if (ret != -ENOENT)
-			err = err ?: ret;
-	}
-
-	return err ?: end == -ENOENT ? 0 : end;
-}
-
-/*
- * Undo persistent_ns__disable_to_delete(): what was off before it remains so. So do buffers
- * that a trigger stopped, even meanwhile, as enabling the namespace lets them go on
- * and enabling an event does not.
- */
-int persistent_ns__enable_again(struct persistent_ns *ns)
-{
-	char buf[STRERR_BUFSIZE];
-	int err;
-
-	if (!ns->disabled)
-		return 0;
-
-	err = ns__enable_each(ns);
-	if (err)
-		pr_err("Cannot enable the namespace '%s' again: %s\n", ns->name,
-		       str_error_r(-err, buf, sizeof(buf)));
-	else
-		ns->disabled = false;
-	return err;
-}
-
-/* It is as well when somebody else was faster. */
-int persistent_ns__delete(struct persistent_ns *ns)
-{
-	int err = ns__ioctl(ns, PERF_EVENT_IOC_SET_PERSIST);
-
-	return err == -ENODEV ? 0 : ns__err(ns, err, "delete");
-}
-
-/* They outlive what they were taken of, and hold memory. */
-void persistent__tell_of_snapshots(const char *name)
-{
-	char **names = persistent__names();
-	struct strbuf sb = STRBUF_INIT;
-
-	for (int i = 0; names && names[i]; i++) {
-		if (persistent__snapshot_number(names[i], name))
-			strbuf_addf(&sb, " %s", names[i]);
-	}
-	if (sb.len)
-		pr_info("The snapshots of '%s' remain:%s.\nDelete them with 'perf ctl -d \"%s.*\"'.\n",
-			name, sb.buf, name);
-	strbuf_release(&sb);
-	persistent__free_names(names);
 }
 
 /* What perf record -P adds to learn of tasks and maps counts nothing itself. */
@@ -869,265 +485,3 @@ bool persistent_member__is_same_event(const struct persistent_member *member,
 	       !memcmp(&member->attr, &other->attr, sizeof(member->attr));
 }
 
-/* Each label once, in the order in which the events were made. */
-static const char **ns__labels(const struct persistent_ns *ns, int *nr)
-{
-	const char **labels = calloc(ns->nr_members, sizeof(*labels));
-
-	*nr = 0;
-	for (int i = 0; labels && i < ns->nr_members; i++) {
-		const char *label = ns->members[i].label;
-		bool seen = persistent_member__is_sideband(&ns->members[i]);
-
-		label = *label ? label : "-";
-		for (int j = 0; j < *nr && !seen; j++)
-			seen = !strcmp(label, labels[j]);
-		if (!seen)
-			labels[(*nr)++] = label;
-	}
-
-	return labels;
-}
-
-/* The first @nr of @of labels, and how many there are beside them */
-static char *join_labels(const char **labels, int nr, int of)
-{
-	struct strbuf sb = STRBUF_INIT;
-
-	for (int i = 0; i < nr; i++)
-		strbuf_addf(&sb, "%s%s", i ? "," : "", labels[i]);
-	if (nr < of)
-		strbuf_addf(&sb, "(+%d)", of - nr);
-	return strbuf_detach(&sb, NULL);
-}
-
-/* Not even the first one fits: what comes before its end, but not less than a letter. */
-static char *cut_label(const char *label, int nr_others, int width)
-{
-	char others[16] = "", *str;
-
-	if (nr_others)
-		scnprintf(others, sizeof(others), "(+%d)", nr_others);
-	width -= strlen(others) + strlen("..");
-	if (asprintf(&str, "%.*s..%s", max(width, 1), label, others) < 0)
-		str = NULL;
-	return str;
-}
-
-/* As many labels as fit: sched:sched_switch,cpu-clock(+2) */
-char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width)
-{
-	int nr, of;
-	const char **labels = ns__labels(ns, &of);
-	char *str;
-
-	if (!labels)
-		return NULL;
-
-	str = join_labels(labels, of, of);
-	for (nr = of - 1; nr > 0 && strlen(str) > width; nr--) {
-		free(str);
-		str = join_labels(labels, nr, of);
-	}
-	if (of && strlen(str) > width) {
-		free(str);
-		str = cut_label(labels[0], of - 1, width);
-	}
-
-	free(labels);
-	return str;
-}
-
-char *persistent_ns__events(const struct persistent_ns *ns)
-{
-	return persistent_ns__events_within(ns, SIZE_MAX);
-}
-
-/* The same of a namespace that may not be open to all; NULL: not to the caller */
-char *persistent__events_of(const char *name)
-{
-	struct persistent_ns *ns;
-	char *events = NULL;
-
-	if (!persistent_ns__lookup(name, /*write=*/false, &ns) && !persistent_ns__list(ns))
-		events = persistent_ns__events(ns);
-	persistent_ns__close(ns);
-	return events;
-}
-
-static void evsel__label(struct evsel *evsel, char *label, size_t size)
-{
-	size_t len = scnprintf(label, size, "/%s", evsel__name(evsel));
-
-	for (size_t i = 1; i < len; i++) {
-		if (iscntrl(label[i]))
-			label[i] = ' ';
-	}
-}
-
-static int join__fd(int fd, const char *label, u64 *id, u64 flags)
-{
-	bool first = *id == PERF_PERSIST_NEW;
-
-	if (ioctl(fd, PERF_EVENT_IOC_SET_NAME, label) ||
-	    ioctl(fd, PERF_EVENT_IOC_SET_PERSIST, id) ||
-	    (first && flags && ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, &flags)))
-		return -errno;
-
-	return 0;
-}
-
-static int join__evsel(struct evsel *evsel, u64 *id, u64 flags)
-{
-	/* The slash, the label and its NUL */
-	char label[PERF_PERSIST_NAME_SIZE + 1];
-	int err = 0;
-
-	evsel__label(evsel, label, sizeof(label));
-
-	for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
-		err = join__fd(FD(evsel, i), label, id, flags);
-
-	return err;
-}
-
-static int err_publish(int err, const char *name, const char *event)
-{
-	char buf[STRERR_BUFSIZE];
-
-	switch (err) {
-	case 0:
-		break;
-	case -EEXIST:
-		err_taken(name);
-		break;
-	case -EPERM:
-	case -EACCES:
-		pr_err("The kernel does not keep events for you: it takes CAP_PERFMON in the initial\n"
-		       "user namespace.\n");
-		break;
-	case -EOPNOTSUPP:
-		pr_err("The kernel cannot keep '%s': groups, AUX area events and events of a process\n"
-		       "have to be recorded as usual.\n", event);
-		break;
-	case -ENOSPC:
-		pr_err("Cannot keep '%s': as many events are kept as kernel.perf_event_max_persistent allows.\n"
-		       "Delete some with 'perf ctl -d', or raise it.\n", event);
-		break;
-	case -ENOMEM:
-		pr_err("Cannot keep '%s': there is not enough memory available.\n", event);
-		break;
-	default:
-		pr_err("Cannot keep '%s' in the namespace '%s': %s\n", event, name,
-		       str_error_r(-err, buf, sizeof(buf)));
-		break;
-	}
-	return err;
-}
-
-/* All events are in by now, so that what is not allowed is the memory of all of them. */
-static int err_name(int err, const char *name, const char *event)
-{
-	if (err != -EPERM)
-		return err_publish(err, name, event);
-
-	pr_err("Cannot keep '%s': its buffers are more than you may lock. Make them smaller with -m, delete\n"
-	       "namespaces with 'perf ctl -d', or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",
-	       name);
-	return err;
-}
-
-static int join__evlist(struct evlist *evlist, const char *name, u64 *id, u64 flags)
-{
-	struct evsel *evsel;
-
-	evlist__for_each_entry(evlist, evsel) {
-		int err = join__evsel(evsel, id, flags);
-
-		if (err)
-			return err_publish(err, name, evsel__name(evsel));
-	}
-
-	return 0;
-}
-
-/*
- * Who makes a namespace has its name from before, and is dead when the samples
- * taken of it are read: have the name recorded.
- */
-static void announce_self(void)
-{
-	char comm[PERF_PERSIST_COMM_SIZE];
-
-	if (!prctl(PR_GET_NAME, comm))
-		prctl(PR_SET_NAME, comm);
-}
-
-/*
- * Hand all events of @evlist and of @sideband, open and mapped, to the kernel
- * as the namespace @name. The name comes last and is what makes them stay:
- * whatever happens before leaves nothing behind. @id is what it can be opened by.
- */
-int persistent__publish(struct evlist *evlist, struct evlist *sideband,
-			const char *name, u64 flags, u64 *id)
-{
-	int err;
-
-	*id = PERF_PERSIST_NEW;
-	err = join__evlist(evlist, name, id, flags) ?:
-	      join__evlist(sideband, name, id, flags);
-	if (err)
-		return err;
-
-	evlist__enable(sideband);
-	announce_self();
-	evlist__enable(evlist);
-
-	err = ioctl(FD(evlist__first(evlist), 0), PERF_EVENT_IOC_SET_NAME, name) ? -errno : 0;
-	return err_name(err, name, evsel__name(evlist__first(evlist)));
-}
-
-/* The kernel decides when it is published; this only saves the work before. */
-int persistent__check_free(const char *name)
-{
-	struct persistent_ns *ns;
-	int err = persistent_ns__lookup(name, /*write=*/false, &ns);
-
-	persistent_ns__close(ns);
-	if (err == -ENOENT)
-		return 0;
-	if (err)
-		return persistent__err_open(err, name);
-
-	err_taken(name);
-	return -EEXIST;
-}
-
-/*
- * Called by the parser for persistent/.../ before it looks for such an event:
- * what would be missing is not an event, but a namespace.
- */
-int persistent__check_event(const struct parse_events_terms *terms, int column,
-			    struct parse_events_error *err)
-{
-	const char *name = terms ? terms__event(terms) : "";
-	char *msg;
-
-	if (!persistent__supported()) {
-		parse_events_error__handle(err, column, strdup(MSG_UNSUPPORTED),
-					   strdup(HELP_UNSUPPORTED));
-		return -EINVAL;
-	}
-
-	/* Given by its id, or in a way that the parser knows to complain of. */
-	if (!name)
-		return 0;
-
-	if (persistent__exists(name))
-		return 0;
-
-	if (asprintf(&msg, MSG_MISSING, name) < 0)
-		return -ENOMEM;
-	parse_events_error__handle(err, column, msg, help_missing(name));
-	return -EINVAL;
-}

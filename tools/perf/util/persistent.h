@@ -9,6 +9,7 @@
 
 struct evlist;
 struct evsel;
+struct perf_env;
 struct parse_events_error;
 struct parse_events_terms;
 struct perf_cpu_map;
@@ -17,6 +18,12 @@ struct record_opts;
 
 /* The PMU below /sys/bus/event_source/devices whose events are namespaces */
 #define PERSISTENT_PMU	"persistent"
+#define PERSISTENT_SYSFS	"bus/event_source/devices/" PERSISTENT_PMU
+
+/* Said by the commands and, of events on their command lines, by the parser */
+#define PERSISTENT_UNSUPPORTED	"This kernel cannot keep events: it has no PMU called 'persistent'"
+#define PERSISTENT_UNSUPPORTED_HELP	\
+	"It needs to be built with CONFIG_PERF_EVENTS_PERSISTENT=y."
 
 /* One event of a namespace: one attr on one CPU */
 struct persistent_member {
@@ -27,6 +34,7 @@ struct persistent_member {
 	u64			 lost;		/* records */
 	u64			 missed;	/* records, while its buffer was stopped */
 	u64			 cgroup_id;
+	u64			 pid_ns;	/* inode number, of the pids in its records */
 	u32			 flags;		/* PERF_PERSIST_* */
 	int			 cpu;
 	char			 label[PERF_PERSIST_NAME_SIZE];
@@ -42,9 +50,13 @@ struct persistent_ns {
 	u64			 source_id;	/* of a snapshot: what it was taken of */
 	u32			 number;	/* of a snapshot; else that of the last one, or 0 */
 	u32			 trigger;	/* that took the snapshot, or 0 */
+	u64			 swap_begin_ns;	/* of a snapshot: created_ns is its end */
 	u32			 keep;		/* snapshots of it at most */
 	u32			 spares;	/* snapshots that take no new memory */
 	bool			 snapshot;
+	bool			 stopped;	/* by a trigger, or by hand */
+	bool			 all_cpus;	/* covers those that come online later, too */
+	char			 note[PERF_PERSIST_NAME_SIZE];
 	struct persistent_member *members;
 	int			 nr_members;
 	int			 nr_unread;	/* members whose records are not read, */
@@ -73,50 +85,27 @@ struct persistent {
 
 bool persistent__supported(void);
 int persistent__check_supported(void);
-int persistent__check_name(const char *name);
 int persistent__check_perfmon(void);
-int persistent__check_free(const char *name);
-
-/*
- * A NULL terminated list, sorted, the snapshots of a namespace behind it:
- * everybody may see the names.
- */
-char **persistent__names(void);
-void persistent__free_names(char **names);
-
-/* Number of the snapshot of @of that is called @name, 0 if it is none */
-u32 persistent__snapshot_number(const char *name, const char *of);
+const char *persistent__help_perfmon(void);
 
 /* Those that look up leave it to the caller to say what went wrong. */
 int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **res);
 int persistent_ns__lookup_id(u64 id, bool write, struct persistent_ns **res);
-int persistent__err_open(int err, const char *name);
 struct persistent_ns *persistent_ns__open(const char *name, bool write);
 void persistent_ns__close(struct persistent_ns *ns);
 int persistent_ns__list(struct persistent_ns *ns);
 int persistent_ns__look_again(struct persistent_ns *ns);
-int persistent_ns__check_live(const struct persistent_ns *ns);
+/* The one that follows id @last, 0: the first; -ENOENT after all of them */
+int persistent_ns__next_member(const struct persistent_ns *ns, u64 last,
+			       struct persistent_member *member);
 u64 persistent_ns__missed(const struct persistent_ns *ns);
 int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_cpu_map *only,
 			      int *nr);
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id);
 int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
-			      struct perf_event_persist *info);
+			      struct perf_event_persist_member *info);
 bool persistent_ns__is_gone(const struct persistent_ns *ns);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
-int persistent_ns__enable(struct persistent_ns *ns);
-int persistent_ns__disable(struct persistent_ns *ns);
-int persistent_ns__disable_to_delete(struct persistent_ns *ns);
-int persistent_ns__enable_again(struct persistent_ns *ns);
-int persistent_ns__delete(struct persistent_ns *ns);
-void persistent__tell_of_snapshots(const char *name);
-
-void persistent__make_printable(char *str);
-
-/* Labels of events, with commas in between; to be freed */
-char *persistent_ns__events(const struct persistent_ns *ns);
-char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width);
-char *persistent__events_of(const char *name);
 
 bool persistent_member__is_sideband(const struct persistent_member *member);
 bool persistent_member__is_same_event(const struct persistent_member *member,
@@ -128,13 +117,56 @@ int persistent_member__open(const struct persistent_ns *ns,
 			    const struct persistent_member *member);
 int persistent_member__open_to_change(const struct persistent_ns *ns,
 				      const struct persistent_member *member);
+int persistent__get_event(int fd, struct perf_event_persist_member *info);
 
-int persistent__get_event(int fd, struct perf_event_persist *info);
+/*
+ * persistent-name.c
+ */
 
-int persistent__publish(struct evlist *evlist, struct evlist *sideband,
-			const char *name, u64 flags, u64 *id);
+int persistent__check_name(const char *name);
 int persistent__check_event(const struct parse_events_terms *terms, int column,
 			    struct parse_events_error *err);
+
+/*
+ * A NULL terminated list, sorted, the snapshots of a namespace behind it:
+ * everybody may see the names.
+ */
+char **persistent__names(void);
+void persistent__free_names(char **names);
+bool persistent__exists(const char *name);
+
+/* Number of the snapshot of @of that is called @name, 0 if it is none */
+u32 persistent__snapshot_number(const char *name, const char *of);
+
+int persistent__err_open(int err, const char *name);
+void persistent__err_taken(const char *name);
+void persistent__tell_of_snapshots(const char *name);
+void persistent__make_printable(char *str);
+
+/* Labels of events, with commas in between; to be freed */
+char *persistent_ns__events(const struct persistent_ns *ns);
+char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width);
+char *persistent__events_of(const char *name);
+
+/* persistent-publish.c */
+int persistent__check_free(const char *name);
+int persistent__publish(struct evlist *evlist, struct evlist *sideband,
+			const char *name, u64 flags, u64 *id);
+/* Attach the command line to the namespace that it made, for people to see. */
+void persistent__note_command(u64 id, const struct perf_env *env);
+/* Of an event that is open on CPUs alone: the one with that index */
+int evsel__cpu_fd(const struct evsel *evsel, int cpu_map_idx);
+
+/* persistent-switch.c */
+int persistent_ns__check_live(const struct persistent_ns *ns);
+int persistent_ns__enable(struct persistent_ns *ns);
+int persistent_ns__disable(struct persistent_ns *ns);
+int persistent_ns__disable_to_delete(struct persistent_ns *ns);
+int persistent_ns__enable_again(struct persistent_ns *ns);
+int persistent_ns__stop(struct persistent_ns *ns);
+int persistent_ns__resume(struct persistent_ns *ns);
+int persistent_ns__set_note(struct persistent_ns *ns, const char *note);
+int persistent_ns__delete(struct persistent_ns *ns);
 
 /* persistent-evlist.c */
 bool evsel__is_persistent(const struct evsel *evsel);
@@ -146,6 +178,8 @@ int evlist__config_attached(struct evlist *evlist, struct record_opts *opts);
 void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
 u64 persistent__ended_ns_ago(const struct persistent *persistent);
+
+/* persistent-stat.c */
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx);
 int evsel__read_attached_lost(struct evsel *evsel, int cpu_map_idx, u64 *lost);
 int evlist__start_attached(struct evlist *evlist);

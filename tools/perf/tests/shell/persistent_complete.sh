@@ -50,7 +50,8 @@ test_completion() {
 	done
 	complete_words "${ns}2" perf ctl -d "$ns" "${ns}2"
 	for option in -o -C -m --output --cpu --last --from --to --max-size --mmap-pages \
-		      --keep --spares --filter --count --after --cool-down --times --remove \
+		      --keep --spares --note --filter --count --after --cool-down --times \
+		      --remove --arm \
 		      --timeout; do
 		complete_words "" perf ctl "$option" "$prefix"
 		complete_words "$ns ${ns}2" perf ctl "$option" 1 -r "$prefix"

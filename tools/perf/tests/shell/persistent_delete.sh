@@ -86,6 +86,27 @@ test_kill_command() {
 	check "it is gone" gone "$ns"
 }
 
+# Whoever reads the pipe may be gone before it has written what it got.
+test_kill_pipe() {
+	create "$ns"
+	refuse "-k with -o -" "-k cannot be used with a pipe" \
+	       sh -c "perf record -e persistent/$ns/ -o - -k 2> $tmp/err | cat > $tmp/pipe;
+		      cat $tmp/err; test ! -s $tmp/err"
+	refuse "-k with a pipe on stdout" "-k cannot be used with a pipe" \
+	       sh -c "perf record -e persistent/$ns/ -k 2> $tmp/err | cat > $tmp/pipe;
+		      cat $tmp/err; test ! -s $tmp/err"
+	check "nothing was written" test ! -s "$tmp/pipe"
+	check "it is still there" exists "$ns"
+	check "list" perf ctl -l "$ns"
+	same "state" on "$(column STATE)"
+	# Nothing reads a file but who comes later.
+	check "-k with -o - to a file" \
+	      sh -c "perf record -e persistent/$ns/ -o - -k > $tmp/pipe"
+	check "it is gone" gone "$ns"
+	check "perf script" perf script -i "$tmp/pipe"
+	says "it is in the file" "cpu-clock:"
+}
+
 # By somebody else, here the command
 test_deleted_meanwhile() {
 	create "$ns"
@@ -105,5 +126,6 @@ test_deleted_meanwhile() {
 test_delete
 test_full_disk
 test_kill_command
+test_kill_pipe
 test_deleted_meanwhile
 exit "$failed"

@@ -118,6 +118,16 @@ test_no_overwrite() {
 	check "delete" perf ctl -d "$ns"
 }
 
+# Root of a container, who has not all of root's rights
+test_root_without_perfmon() {
+	local as=(setpriv "--bounding-set=-cap_38,-sys_admin")
+
+	"${as[@]}" true 2> /dev/null || { echo "no setpriv: not tested"; return; }
+	refuse "create as root without CAP_PERFMON" "you are root, but without" \
+	       "${as[@]}" perf record -P "$ns" -e cpu-clock -C 0 -m 1
+	check "nothing is left of it" gone "$ns"
+}
+
 test_taken() {
 	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
 	refuse "the name is taken" "There is a namespace called '$ns' already" \
@@ -152,7 +162,7 @@ test_usage() {
 	usage "-r alone" "-r needs the name of a namespace" perf ctl -r
 	usage "-r of two" "'b' is one too many" perf ctl -r a b
 	usage "two verbs" "--enable and --disable are two things" perf ctl --enable --disable "$ns"
-	usage "--keep alone" "--keep belongs to -s" perf ctl --keep 3 "$ns"
+	usage "two things to do" "--keep and --clear are two things" perf ctl --clear --keep 3 "$ns"
 	usage "--timeout alone" "--timeout belongs to --wait" perf ctl --timeout 1s
 	usage "nothing" "Nothing to do" perf ctl
 	usage "a name" "Nothing to do" perf ctl "$ns"
@@ -297,6 +307,7 @@ test_sizes
 test_no_such_cpu
 test_groups
 test_no_overwrite
+test_root_without_perfmon
 test_taken
 test_read_options
 test_missing

@@ -11,26 +11,10 @@ require_fill
 
 nr=20000
 
-# Where half of it is read and the rest does not fit into a pipe, perf is reading.
-start_reading() {
-	mkfifo "$tmp/fifo"
-	"$@" > "$tmp/fifo" 2> "$tmp/said" &
-	reader=$!
-	exec 3< "$tmp/fifo"
-	rm "$tmp/fifo"
-	head -c "$half" <&3 > "$tmp/part"
-}
-
-finish_reading() {
-	cat <&3 >> "$tmp/part"
-	exec 3<&-
-	wait "$reader"
-}
-
 test_pipe() {
 	local status
 
-	start_reading perf ctl -r "$ns" -o -
+	start_reading "$half" perf ctl -r "$ns" -o -
 	kill -INT "$reader"
 	finish_reading
 	status=$?
@@ -47,7 +31,7 @@ second_ioctl() {
 		return
 	# First of the namespace, as long as there are members, and then of events
 	awk -F '[(,]' '
-		/_IOC\(_IOC_READ\|_IOC_WRITE, 0x24, 0xe, / {
+		/_IOC\(_IOC_READ\|_IOC_WRITE, 0x24, 0xf, / {
 			if (/ENOENT/)
 				listed = 1
 			else if (listed && ++nr == 2)
@@ -122,7 +106,7 @@ test_progress() {
 }
 
 test_no_terminal() {
-	start_reading perf ctl -r "$ns" -o -
+	start_reading "$half" perf ctl -r "$ns" -o -
 	sleep 1.1
 	finish_reading
 	check "no progress without a terminal" sh -c "! grep Reading $tmp/said"

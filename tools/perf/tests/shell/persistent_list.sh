@@ -39,12 +39,13 @@ ATTR = {
 EVENT = {
 	"name": (str, NONE), "sideband": (bool,), "state": (str,), "cpus": [(int,)],
 	"cpus_offline": [(int,)], "cpus_missing": [(int,)], "lost": (int,),
-	"missed": (int,), "cgroup_id": (int, NONE), "attr": ATTR, "members": [MEMBER],
+	"missed": (int,), "cgroup_id": (int, NONE), "cgroup": (str, NONE), "attr": ATTR,
+	"members": [MEMBER],
 }
 BUFFER = {
-	"id": (int,), "cpu": (int,), "sideband": (bool,), "overwrite": (bool,),
+	"id": (int,), "cpu": (int,), "sideband": (bool,),
 	"bytes": (int,), "lost": (int,), "written_bytes": (int,),
-	"overwritten_bytes": (int,), "held_bytes": (int,), "records": (int,),
+	"overwritten_bytes": (int,), "held_bytes": (int, NONE), "records": (int, NONE),
 	"oldest_ns": (int, NONE), "newest_ns": (int, NONE),
 }
 TRIGGER = {
@@ -53,11 +54,12 @@ TRIGGER = {
 	"times": (int, NONE),
 	"fired": (int,), "done": (int,), "failed": (int,), "error": (int, NONE),
 	"last_fired_ns": (int, NONE), "freeze_ns": (int, NONE), "last_snapshot": (int, NONE),
+	"spent": (bool,),
 }
 NAMESPACE = {
 	"name": (str,), "id": (int,), "state": (str,), "all_cpus": (bool,),
 	"created_ns": (int,), "age_ns": (int,), "now_ns": (int,),
-	"owner": { "uid": (int,), "user": (str, NONE), "comm": (str,) },
+	"owner": { "uid": (int,), "user": (str, NONE), "comm": (str,) }, "note": (str, NONE),
 	"cpus": [(int,)], "cpus_offline": [(int,)], "cpus_missing": [(int,)],
 	"buffer_bytes": (int,), "spare_bytes": (int,), "snapshot_bytes": (int,),
 	"tasks_bytes": (int,), "memory_bytes": (int,), "lost": (int,), "missed": (int,),
@@ -111,7 +113,7 @@ asked() {
 }
 
 list_json() {
-	check "list for programs" sh -c "perf ctl -l --json $1 > $tmp/json"
+	check "list for programs" sh -c "perf ctl -l --json $* > $tmp/json"
 }
 
 # fits WIDTH: nothing that was listed is wider
@@ -226,7 +228,7 @@ test_records() {
 
 	check "create" perf record -P "$ns" "${only_marks[@]}" -m 1
 	mark_on 0 3
-	list_json "$ns"
+	list_json --contents "$ns"
 	ask 'ns["state"]' 'ns["cpus"]' 'ns["owner"]["uid"], ns["owner"]["comm"]' \
 	    '[e["name"] for e in events]' 'only(buffers)["bytes"]' 'ns["lost"]' \
 	    'ns["overwritten_bytes"]' 'only(buffers)["records"]' \
@@ -255,7 +257,7 @@ test_records() {
 
 	# More than there is room for
 	mark_on 0 $((page / 32))
-	list_json "$ns"
+	list_json --contents "$ns"
 	check "read" perf record -e "persistent/$ns/" -o "$data"
 	perf script -i "$data" -F time --ns | sed 's/[ .:]//g' > "$tmp/times"
 	last=$(tail -n 1 "$tmp/times")
@@ -276,6 +278,107 @@ test_records() {
 
 	check "list" perf ctl -l "$ns"
 	says "overwritten" "^0  *events  *$((page / 1024))K  *[0-9]*%  .*s  *[1-9][0-9]*[BK]  *0$"
+	check "delete" perf ctl -d "$ns"
+}
+
+# Without --contents nothing is said that only the records know.
+test_no_contents() {
+	check "create" perf record -P "$ns" "${only_marks[@]}" -m 1
+	mark_on 0 3
+	list_json "$ns"
+	ask 'only(buffers)["held_bytes"]' 'only(buffers)["records"]' 'only(buffers)["oldest_ns"]' \
+	    'ns["oldest_ns"]' 'ns["newest_ns"]' 'ns["now_ns"] > 0' \
+	    'only(buffers)["bytes"] > only(buffers)["written_bytes"] > 0' \
+	    'ns["overwritten_bytes"]'
+	for i in 1 2 3 4 5; do
+		asked "what is in there" None "$i"
+	done
+	asked "the time" True 6
+	asked "what the kernel knows" True 7
+	asked "overwritten" 0 8
+	refuse "--contents of what is not a listing" "--contents belongs to -l" \
+	       perf ctl -d --contents "$ns"
+	check "delete" perf ctl -d "$ns"
+
+	type -P strace > /dev/null || { echo "no strace: what is read is not tested"; return; }
+	check "create one that is large" perf record -P "$ns" -e "$exec_event" -C 0 -m 65M
+	mark_on 0 1
+	same "buffers mapped for JSON" 0 "$(mapped -l --json "$ns")"
+	same "buffers mapped for people" 0 "$(mapped -l "$ns")"
+	check "list" perf ctl -l "$ns"
+	says "the buffer" "^0  *events  *128M  *0%  *-  *-  *0B  *0$"
+	says "what to do" "use --contents"
+	check "they are when asked for" test "$(mapped -l --contents "$ns")" -gt 0
+	check "list with contents" perf ctl -l --contents "$ns"
+	says "the buffer" "^0  *events  *128M  *0%  *[0-9.ms]*s  *[0-9.ms]*s  *0B  *0$"
+	check "delete" perf ctl -d "$ns"
+}
+
+# mapped OPTION...: how many large buffers perf ctl maps, which is how they are read
+mapped() {
+	strace -f -qq -o "$tmp/trace" -e trace=mmap perf ctl "$@" > "$tmp/out" 2>&1
+	grep -c 'mmap(NULL, [0-9]\{9\}, .*MAP_SHARED' "$tmp/trace"
+}
+
+# A line for the buffers of all CPUs; with -v one for each of them
+test_lines() {
+	local nr_cpus
+
+	nr_cpus=$(getconf _NPROCESSORS_ONLN)
+	[ "$nr_cpus" -gt 1 ] || { echo "one CPU: not tested"; return; }
+	check "create" perf record -P "$ns" -e "$exec_event" -e cpu-clock -a -m 1
+	check "list one" perf ctl -l "$ns"
+	same "lines about buffers" 2 "$(grep -c '  *\(events\|tasks\)  *[0-9]*K' "$tmp/out")"
+	says "of all CPUs" \
+	     "^$(cat /sys/devices/system/cpu/online)  *events  *$((nr_cpus * page / 1024))K "
+	check "list each" perf ctl -l -v "$ns"
+	same "lines about buffers" $((2 * nr_cpus + 2)) \
+	     "$(grep -c '^[0-9-]*  *\(events\|tasks\)  *[0-9]*K' "$tmp/out")"
+	says "of the last CPU" "^$((nr_cpus - 1))  *events  *$((page / 1024))K "
+	check "delete" perf ctl -d "$ns"
+}
+
+root=
+# shellcheck disable=SC2317 # at_end calls it
+no_pids() {
+	echo -pids > "$root/cgroup.subtree_control"
+}
+
+# Where the events of a cgroup are
+test_cgroup() {
+	root=$(awk '$3 == "cgroup2" { print $2 }' /proc/mounts | head -n 1)
+	if [ -z "$root" ] || ! grep -qw pids "$root/cgroup.controllers"; then
+		echo "no cgroup v2: not tested"
+		return
+	fi
+	# Cgroups have events as soon as any controller is enabled for them.
+	if [ -z "$(cat "$root/cgroup.subtree_control")" ]; then
+		echo +pids > "$root/cgroup.subtree_control"
+		at_end no_pids
+	fi
+	mkdir "$root/$ns"
+	check "create" perf record -P "$ns" -e cpu-clock -a -G "$ns" -m 1
+	check "list" perf ctl -l "$ns"
+	says "its cgroup" "^cpu-clock  *on  *[0-9-]*  *[0-9]*K  *0  */$ns$"
+	list_json "$ns"
+	ask 'events[0]["cgroup"]' 'events[0]["cgroup_id"] > 0'
+	asked "cgroup" "/$ns" 1
+	asked "its id" True 2
+	rmdir "$root/$ns"
+	check "delete" perf ctl -d "$ns"
+}
+
+# What is in another alphabet is as wide as it looks.
+test_utf8() {
+	local name=$'\xc3\xa4\xc3\xb6\xc3\xbc'
+
+	check "create" perf record -P "$ns" -e "$exec_event" -C 0 -m 1
+	check "add a trigger" perf ctl -t "$ns" --when "$exec_event" --do stop \
+	      --filter "filename == \"$name\""
+	check "list" perf ctl -l "$ns"
+	same "where the third column is" \
+	     "$(awk '$1 == "NR" { print index($0, " DO") }' "$tmp/out")" \
+	     "$(sed -n "s/$name/aou/p" "$tmp/out" | awk '{ print index($0, " stop") }')"
 	check "delete" perf ctl -d "$ns"
 }
 
@@ -467,6 +570,10 @@ test_width
 test_details
 test_time_namespace
 test_records
+test_no_contents
+test_lines
+test_cgroup
+test_utf8
 test_memory
 test_off
 test_cpus

@@ -72,6 +72,19 @@ test_keep() {
 	same "snapshots" "3 4 5" "$(snapshots "$ns")"
 }
 
+test_keep_and_note() {
+	local other=${ns}_note
+
+	check "create" perf record -P "$other" -e context-switches -a -m 16
+	check "three" perf ctl -s "$other" "$other"
+	check "one with a note" perf ctl -s --note "incident 4711" "$other"
+	check "list it" perf ctl -l --json "$other.3"
+	says "its note" '"note": "incident 4711"'
+	check "keep fewer" perf ctl --keep 2 "$other"
+	same "snapshots" "2 3" "$(snapshots "$other")"
+	check "delete" perf ctl -d "$other" "$other.*"
+}
+
 # shellcheck disable=SC2317 # eventually calls it
 has_spares() {
 	perf ctl -l "$ns" | grep -q ", $1 spares\?\.$"
@@ -244,7 +257,7 @@ test_refused() {
 	refuse "a size that is none" "as in -m 2M" perf ctl --resize "$ns" -m much
 	refuse "a size and no verb" "-m belongs to --resize" perf ctl -s "$ns" -m 2M
 	refuse "no size" "takes a size" perf ctl --resize "$ns"
-	refuse "keep and no verb" "--keep belongs to" perf ctl --clear --keep 3 "$ns"
+	refuse "keep and another verb" "two things" perf ctl --clear --keep 3 "$ns"
 	refuse "two verbs" "Usage" perf ctl -s --clear "$ns"
 	for verb in -s --clear --enable --disable "--spares 1" "--resize -m 64K"; do
 		# shellcheck disable=SC2086 # several words
@@ -377,6 +390,7 @@ test_snapshot
 test_sideband
 test_several
 test_keep
+test_keep_and_note
 test_spares
 test_clear
 test_resize

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl --disable and --enable stop namespaces of events and let them go on
+# perf ctl --disable, --enable, --stop and --resume switch namespaces of events
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -35,17 +35,46 @@ test_toggle() {
 	check "enable what is enabled" perf ctl --enable "$ns"
 }
 
+test_stop() {
+	check "stop" perf ctl --stop "$ns"
+	lists stopped
+	mark 1
+	recorded 2
+	check "stop what is stopped" perf ctl --stop "$ns"
+	check "enable does not resume" perf ctl --enable "$ns"
+	lists stopped
+	mark 1
+	recorded 2
+	check "resume" perf ctl --resume "$ns"
+	lists on
+	mark 1
+	recorded 3
+	check "resume what goes on" perf ctl --resume "$ns"
+}
+
+test_note() {
+	check "note" perf ctl --note "disk 3 is slow" "$ns"
+	check "list" perf ctl -l "$ns"
+	says "it is there" "^Note: disk 3 is slow$"
+	check "list" perf ctl -l --json "$ns"
+	says "it is there" '"note": "disk 3 is slow"'
+	refuse "a long note" "at most 63 bytes" perf ctl --note "$(printf '%064d' 0)" "$ns"
+	check "no note" perf ctl --note "" "$ns"
+	check "list" perf ctl -l --json "$ns"
+	says "it is gone" '"note": null'
+}
+
 test_sysfs() {
 	check "disable" eval "echo 0 > $enabled/$ns"
 	same "state" 0 "$(cat "$enabled/$ns")"
 	lists off
 	mark 1
-	recorded 2
+	recorded 3
 	check "enable" perf ctl --enable "$ns"
 	same "state" 1 "$(cat "$enabled/$ns")"
 	refuse "not a word" "Invalid argument" bash -c "echo maybe > $enabled/$ns"
 	mark 1
-	recorded 3
+	recorded 4
 }
 
 test_several() {
@@ -96,14 +125,19 @@ test_hotplug() {
 	same "CPUs" "$cpus" "$(column CPUS)"
 	same "both are off" "0 0" "$(paste -d ' ' "$enabled/$ns" "$enabled/${ns}4")"
 	taskset -c "$last" "$marker"
-	recorded 3
+	recorded 4
 	check "enable" perf ctl --enable "$ns"
 	taskset -c "$last" "$marker"
-	recorded 4
+	recorded 5
 }
 
 check "create" perf record -P "$ns" -e "$exec_event" -a -m 64
+# What it was made with is what a listing says first
+check "list" perf ctl -l --json "$ns"
+says "its command line" '"note": "[^"]*perf record -P '"$ns"' -e'
 test_toggle
+test_stop
+test_note
 test_sysfs
 test_several
 test_nobody

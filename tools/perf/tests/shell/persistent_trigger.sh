@@ -88,6 +88,30 @@ test_times() {
 	remove 3
 }
 
+# state_is WHAT STATE: of the namespace that test_arm() made
+state_is() {
+	check "list" perf ctl -l "${ns}_arm"
+	same "$1" "$2" "$(column STATE)"
+}
+
+test_arm() {
+	check "create" perf record -P "${ns}_arm" -e "$number_event" -a -m 16
+	check "add one that acts once" perf ctl -t "${ns}_arm" --when "$number_event" \
+	      --filter "sig == 0 && pid == $((number_base + 50))" --do stop --times 1
+	number 50
+	state_is "it acted" stopped
+	check "resume" perf ctl --resume "${ns}_arm"
+	number 50
+	state_is "it is spent" on
+	check "arm" perf ctl -t "${ns}_arm" --arm 1
+	number 50
+	state_is "it acted again" stopped
+	refuse "to arm none" "has no trigger 2" perf ctl -t "${ns}_arm" --arm 2
+	refuse "to arm and more" "allow no other option" \
+	       perf ctl -t "${ns}_arm" --arm 1 --do stop
+	check "delete" perf ctl -d "${ns}_arm"
+}
+
 test_cool_down() {
 	trigger 13 --do snapshot --cool-down 1h
 	number 13
@@ -202,14 +226,14 @@ test_stop() {
 	same "state" stopped "$(column STATE)"
 	number 19
 	held "17 18"
-	check "let it go on" perf ctl --enable "$ns"
+	check "let it go on" perf ctl --resume "$ns"
 	number 20
 	held "17 18 20"
 	check "list" perf ctl -l "$ns"
 	same "state" on "$(column STATE)"
 	number 18
 	comes_to 12 DONE 2
-	check "let it go on" perf ctl --enable "$ns"
+	check "let it go on" perf ctl --resume "$ns"
 	remove 12
 }
 
@@ -255,7 +279,7 @@ test_wait() {
 	number 22
 	waited 7
 	says "what the command knows" "^$ns,,15$"
-	check "let it go on" perf ctl --enable "$ns"
+	check "let it go on" perf ctl --resume "$ns"
 
 	start_waiting -- sh -c "$command"
 	check "take one by hand" perf ctl -s "$ns"
@@ -305,8 +329,8 @@ test_words() {
 test_refused() {
 	local add=(perf ctl -t "$ns" --do snapshot) snapshot
 
-	refuse "no event" "-t takes --when and --do" "${add[@]}"
-	refuse "nothing to do" "-t takes --when and --do" perf ctl -t "$ns" --when cs
+	refuse "no event" "-t needs --when and --do" "${add[@]}"
+	refuse "nothing to do" "-t needs --when and --do" perf ctl -t "$ns" --when cs
 	refuse "something else to do" "'stop' or 'snapshot'" perf ctl -t "$ns" --when cs --do run
 	refuse "no such event" "perf list" "${add[@]}" --when nothing:at_all
 	refuse "a namespace" "is a namespace" "${add[@]}" --when "persistent/$ns/"
@@ -324,7 +348,7 @@ test_refused() {
 	refuse "a time without a unit" "--after takes a number with a unit" \
 	       "${add[@]}" --when cs --after 3
 	refuse "no such trigger" "has no trigger 99" perf ctl -t "$ns" --remove 99
-	refuse "to add and to remove" "takes no other option" \
+	refuse "to add and to remove" "allow no other option" \
 	       perf ctl -t "$ns" --remove 99 --when cs --do stop
 	refuse "an option and no verb" "belong to -t" perf ctl -l --when cs
 	refuse "a command and no verb" "belongs to --wait" perf ctl -l "$ns" -- true
@@ -351,6 +375,7 @@ keep_numbers "$ns" -a -m 64K
 test_snapshot
 test_after
 test_times
+test_arm
 test_cool_down
 test_count
 test_several

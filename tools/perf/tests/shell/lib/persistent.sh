@@ -130,6 +130,26 @@ column() {
 		NR == 2 { print $nr }' "$tmp/out"
 }
 
+# start_reading BYTES COMMAND...: returns when it has written so much, and it cannot go on
+# until somebody reads the rest from descriptor 3, which does not fit into a pipe.
+start_reading() {
+	local bytes=$1
+
+	shift
+	mkfifo "$tmp/fifo"
+	"$@" > "$tmp/fifo" 2> "$tmp/said" &
+	reader=$!
+	exec 3< "$tmp/fifo"
+	rm "$tmp/fifo"
+	head -c "$bytes" <&3 > "$tmp/part"
+}
+
+finish_reading() {
+	cat <&3 >> "$tmp/part"
+	exec 3<&-
+	wait "$reader"
+}
+
 # Many records: each of @1 bytes that are written one by one makes one, on CPU 0.
 fill_event=syscalls:sys_enter_write
 fill_filter="count == 1"

@@ -41,7 +41,7 @@ TEST_F(claim, in_no_namespace)
 TEST_F(claim, last_member_takes_the_namespace_along)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member m, m2;
 	int reader, ns;
 	__u64 id;
@@ -55,7 +55,7 @@ TEST_F(claim, last_member_takes_the_namespace_along)
 	ASSERT_LE(0, reader);
 
 	ASSERT_EQ(0, persist_claim(m.fd));
-	EXPECT_EQ(-ENOENT, get_persist(m.fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(m.fd, &p));
 	EXPECT_EQ(-ENOENT, persist_claim(m.fd));
 	EXPECT_EQ(-ENOENT, member_reopen(id, event_id(m.fd), -1, 0));
 	EXPECT_EQ(1, ns_count(id));

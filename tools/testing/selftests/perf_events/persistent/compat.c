@@ -12,12 +12,32 @@
 static_assert(sizeof(char *) == 4, "this is about 32 bits");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_NAME) == 4, "SET_NAME");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_PERSIST) == 8, "SET_PERSIST");
-static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_PERSIST) == 280, "GET_PERSIST");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_PERSIST) == 208, "GET_PERSIST");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_PERSIST_FLAGS) == 8, "PERSIST_FLAGS");
 static_assert(_IOC_SIZE(PERF_EVENT_IOC_JOIN) == 4, "JOIN");
-static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER2, "size");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_MEMBER) == 160, "GET_MEMBER");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_NOTE) == 64, "SET_NOTE");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_SET_TASKS) == 40, "SET_TASKS");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_TASKS) == 40, "GET_TASKS");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_SNAPSHOT) == 32, "SNAPSHOT");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_RESIZE) == 32, "RESIZE");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_KEEP) == 4, "KEEP");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_SPARES) == 4, "SPARES");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_ADD_TRIGGER) == 104, "ADD_TRIGGER");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_ADD_TRIGGER_EVENT) == 8, "ADD_TRIGGER_EVENT");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_TRIGGER) == 104, "GET_TRIGGER");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_GET_TRIGGER_STATE) == 64, "GET_TRIGGER_STATE");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_ARM_TRIGGER) == 4, "ARM_TRIGGER");
+static_assert(_IOC_SIZE(PERF_EVENT_IOC_DEL_TRIGGER) == 4, "DEL_TRIGGER");
+static_assert(sizeof(struct perf_event_persist) == PERF_EVENT_PERSIST_SIZE_VER0, "size");
 static_assert(offsetof(struct perf_event_persist, ns_id) == 8, "ns_id");
-static_assert(offsetof(struct perf_event_persist, attr) == 232, "attr");
+static_assert(offsetof(struct perf_event_persist, note) == 144, "note");
+static_assert(sizeof(struct perf_event_persist_member) == PERF_EVENT_PERSIST_MEMBER_SIZE_VER0,
+	      "size of a member");
+static_assert(offsetof(struct perf_event_persist_member, attr) == 88, "attr");
+static_assert(offsetof(struct perf_event_snapshot, sizes) == 8, "sizes");
+static_assert(offsetof(struct perf_event_trigger, after_ns) == 16, "after_ns");
+static_assert(offsetof(struct perf_event_trigger_state, fired) == 8, "fired");
 
 FIXTURE(compat)
 {
@@ -56,22 +76,23 @@ FIXTURE_TEARDOWN_PARENT(compat)
 	persist_sweep();
 }
 
-/* GET_PERSIST into memory at @p, whichever descriptor it is. */
-static int get_at(int fd, struct perf_event_persist *p, struct perf_event_attr *attr)
+/* GET_MEMBER into memory at @p, whichever descriptor it is. */
+static int get_at(int fd, struct perf_event_persist_member *p, struct perf_event_attr *attr)
 {
 	memset(p, 0, sizeof(*p));
 	memset(attr, 0, sizeof(*attr));
 	p->size = sizeof(*p);
 	p->attr = (unsigned long)attr;
 	p->attr_size = sizeof(*attr);
-	return event_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)p);
+	return event_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)p);
 }
 
 /* Each field is where it is expected, on an event and on a namespace. */
 TEST_F(compat, get_persist)
 {
 	struct perf_event_attr attr = say_attr(), back;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	int fd[2], i;
 
 	fd[0] = self->m.fd;
@@ -80,14 +101,11 @@ TEST_F(compat, get_persist)
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, get_at(fd[i], &p, &back));
 		EXPECT_EQ(sizeof(p), p.size);
-		EXPECT_EQ(PERF_PERSIST_OVERWRITE, p.flags);
-		EXPECT_EQ(self->id, p.ns_id);
+		EXPECT_EQ(0, p.flags);
 		EXPECT_EQ(self->event, p.event_id);
 		EXPECT_EQ(self->event, p.output_id);
 		EXPECT_EQ(PAGES * page_size(), p.buffer_size);
 		EXPECT_EQ(self->cpu, p.cpu);
-		EXPECT_EQ(geteuid(), p.owner_uid);
-		EXPECT_STREQ(self->ns, p.name);
 		EXPECT_STREQ("first", p.label);
 		EXPECT_EQ(attr.size, p.attr_size);
 		EXPECT_EQ((unsigned long)&back, p.attr);
@@ -96,6 +114,16 @@ TEST_F(compat, get_persist)
 		EXPECT_EQ(attr.config, back.config);
 		EXPECT_TRUE(!!back.comm);
 		EXPECT_TRUE(!!back.write_backward);
+
+		ASSERT_EQ(0, get_persist(fd[i], &info));
+		EXPECT_EQ(sizeof(info), info.size);
+		EXPECT_EQ(0, info.flags);
+		EXPECT_EQ(self->id, info.ns_id);
+		EXPECT_EQ(1, info.nr_members);
+		EXPECT_EQ(geteuid(), info.owner_uid);
+		EXPECT_EQ(PERF_PERSIST_KEEP_DEFAULT, info.keep);
+		EXPECT_STREQ(self->ns, info.name);
+		EXPECT_STREQ("", info.note);
 	}
 	p.event_id = self->event;
 	EXPECT_EQ(-ENOENT, next_member(fd[1], &p));
@@ -104,7 +132,8 @@ TEST_F(compat, get_persist)
 /* The ioctls that take the address of an id or of flags, or NULL, on an event. */
 TEST_F(compat, event_ioctls)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	char name[NAME_ROOM];
 	__u64 id, id2;
 	int fd, fd2;
@@ -128,12 +157,13 @@ TEST_F(compat, event_ioctls)
 	EXPECT_EQ(0, persist_join(fd2, id));
 	EXPECT_EQ(2, ns_count(id));
 	EXPECT_EQ(0, set_name(fd2, "/two"));
-	ASSERT_EQ(0, get_persist(fd2, &p));
+	ASSERT_EQ(0, get_member(fd2, &p));
 	EXPECT_STREQ("two", p.label);
-	EXPECT_EQ(id, p.ns_id);
+	ASSERT_EQ(0, get_persist(fd2, &info));
+	EXPECT_EQ(id, info.ns_id);
 
 	EXPECT_EQ(0, persist_claim(fd));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(1, ns_count(id));
 	EXPECT_EQ(0, persist_claim(fd2));
 	EXPECT_EQ(0, ns_lookup(name));
@@ -143,7 +173,7 @@ TEST_F(compat, event_ioctls)
 /* The verbs for a namespace. */
 TEST_F(compat, namespace_ioctls)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	__u64 id = PERF_PERSIST_NEW;
 	int reader, writer;
 
@@ -160,7 +190,7 @@ TEST_F(compat, namespace_ioctls)
 	ASSERT_LE(0, writer);
 	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_DISABLE, 0));
 	say("disabled");
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
 	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0));
 	say("enabled");
@@ -182,19 +212,24 @@ TEST_F(compat, snapshots_and_triggers)
 		.event_id	= self->event,
 		.size		= 2 * PAGES * page_size(),
 	};
-	struct perf_event_snapshot s = { .size = sizeof(s), .keep = 2 };
+	struct perf_event_snapshot s = { .size = sizeof(s) };
 	struct perf_event_trigger t = {
-		.size		= sizeof(t),
-		.fd		= -1,
-		.when		= PERF_TRIGGER_WHEN_PANIC,
 		.action		= PERF_TRIGGER_DO_STOP,
+		.after_ns	= 1,
+		.cool_down_ns	= 2,
+		.times		= 3,
+		.label		= "faults",
 	};
-	struct perf_event_persist p;
+	struct perf_event_attr faults = fault_attr(1ULL << 40);
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	__u64 first;
-	int fd;
+	int fd, event;
 
 	fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ns_keep(fd, 2));
 	say("first");
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s));
 	first = s.ns_id;
@@ -209,32 +244,84 @@ TEST_F(compat, snapshots_and_triggers)
 	EXPECT_EQ(2, s.number);
 	EXPECT_EQ(1, heard_in(first, 0, self->cpu, "first"));
 	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "second"));
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	EXPECT_EQ(size.size, p.buffer_size);
-	EXPECT_EQ(2, p.keep);
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(2, info.keep);
+	EXPECT_EQ(2, info.number);
 
 	say("third");
 	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0));
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "third"));
-	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1));
-	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 0));
+	EXPECT_EQ(0, ns_spares(fd, 1));
+	EXPECT_EQ(0, ns_spares(fd, 0));
+	EXPECT_EQ(0, ns_keep(fd, 1));
+	EXPECT_EQ(-ENOENT, ns_open(first, 0));
+	EXPECT_EQ(1, ns_count(s.ns_id));
 
-	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t));
+	ASSERT_EQ(0, trigger_add(fd, &t));
 	EXPECT_EQ(1, t.number);
-	t = (struct perf_event_trigger){ .size = sizeof(t) };
-	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)&t));
+	faults.disabled = 1;
+	event = event_open(&faults, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, event);
+	EXPECT_EQ(0, trigger_add_event(fd, 1, event));
+	ASSERT_EQ(0, trigger_get(fd, 1, &t));
 	EXPECT_EQ(1, t.number);
-	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
+	EXPECT_EQ(PERF_TRIGGER_WHEN_EVENT, t.when);
 	EXPECT_EQ(PERF_TRIGGER_DO_STOP, t.action);
-	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_DEL_TRIGGER, 1));
-	t = (struct perf_event_trigger){ .size = sizeof(t) };
-	EXPECT_EQ(-ENOENT, event_ioctl(fd, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)&t));
+	EXPECT_EQ(1, t.after_ns);
+	EXPECT_EQ(2, t.cool_down_ns);
+	EXPECT_EQ(3, t.times);
+	EXPECT_STREQ("faults", t.label);
+	ASSERT_EQ(0, trigger_state(fd, 1, &st));
+	EXPECT_EQ(sizeof(st), st.size);
+	EXPECT_EQ(1, st.nr_events);
+	EXPECT_EQ(0, st.acted);
+	EXPECT_EQ(0, trigger_arm(fd, 1));
+	EXPECT_EQ(0, trigger_del(fd, 1));
+	EXPECT_EQ(-ENOENT, trigger_get(fd, 1, &t));
+	EXPECT_EQ(-ENOENT, trigger_state(fd, 1, &st));
+
+	/* One that no event fires */
+	t = (struct perf_event_trigger){
+		.when	= PERF_TRIGGER_WHEN_PANIC,
+		.action	= PERF_TRIGGER_DO_STOP,
+	};
+	ASSERT_EQ(0, trigger_add(fd, &t));
+	EXPECT_EQ(2, t.number);
+	ASSERT_EQ(0, trigger_get(fd, 2, &t));
+	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
+	EXPECT_EQ(0, trigger_del(fd, 2));
+}
+
+/* The calls without an argument, and the text that has an address */
+TEST_F(compat, stop_and_note)
+{
+	struct perf_event_persist info;
+	int fd;
+
+	fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ns_stop(fd));
+	say("stopped");
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(PERF_PERSIST_STOPPED, info.flags);
+	ASSERT_EQ(0, ns_resume(fd));
+	say("resumed");
+	EXPECT_EQ(0, heard(self->m.fd, self->m.map, "stopped"));
+	EXPECT_EQ(1, heard(self->m.fd, self->m.map, "resumed"));
+	EXPECT_EQ(-EINVAL, event_ioctl(fd, PERF_EVENT_IOC_STOP, 1));
+
+	ASSERT_EQ(0, ns_note(fd, "a note"));
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_STREQ("a note", info.note);
+	EXPECT_EQ(-EFAULT, ns_note(fd, NULL));
 }
 
 /* A reopened event: what a reader and a writer may do with it, with the old ioctls too. */
 TEST_F(compat, reopened)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int reader, writer;
 	void *map;
 
@@ -247,7 +334,7 @@ TEST_F(compat, reopened)
 	EXPECT_EQ(-EACCES, persist_claim(reader));
 	EXPECT_EQ(-EACCES, event_ioctl(reader, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_EQ(0, set_name(writer, "/writer"));
-	ASSERT_EQ(0, get_persist(reader, &p));
+	ASSERT_EQ(0, get_member(reader, &p));
 	EXPECT_STREQ("writer", p.label);
 	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0));
@@ -257,7 +344,7 @@ TEST_F(compat, reopened)
 	say("mapped");
 	EXPECT_EQ(1, heard(reader, map, "mapped"));
 	EXPECT_EQ(0, persist_claim(writer));
-	EXPECT_EQ(-ENOENT, get_persist(writer, &p));
+	EXPECT_EQ(-ENOENT, get_member(writer, &p));
 }
 
 /*
@@ -266,7 +353,8 @@ TEST_F(compat, reopened)
  */
 TEST_F(compat, high_addresses)
 {
-	struct perf_event_persist *p;
+	struct perf_event_persist_member *p;
+	struct perf_event_persist *info;
 	struct perf_event_attr *attr;
 	const size_t len = 4 * page_size();
 	char *mem, *name;
@@ -279,6 +367,7 @@ TEST_F(compat, high_addresses)
 		SKIP(return, "no memory at 3 GB: %s", strerror(errno));
 	id = (void *)mem;
 	p = (void *)(mem + page_size());
+	info = (void *)(mem + page_size() + 1024);
 	attr = (void *)(mem + 2 * page_size());
 	name = mem + 3 * page_size();
 
@@ -291,7 +380,8 @@ TEST_F(compat, high_addresses)
 	EXPECT_EQ(0, persist_new(fd, id));
 	EXPECT_EQ(0, get_at(fd, p, attr));
 	EXPECT_STREQ("label", p->label);
-	EXPECT_EQ(*id, p->ns_id);
+	EXPECT_EQ(0, get_persist(fd, info));
+	EXPECT_EQ(*id, info->ns_id);
 	EXPECT_EQ(PERF_COUNT_SW_PAGE_FAULTS, attr->config);
 
 	fd = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
@@ -301,6 +391,9 @@ TEST_F(compat, high_addresses)
 	EXPECT_EQ(0, get_at(fd, p, attr));
 	EXPECT_STREQ("label", p->label);
 	EXPECT_EQ(PERF_COUNT_SW_PAGE_FAULTS, attr->config);
+	EXPECT_EQ(0, ns_note(fd, name));
+	EXPECT_EQ(0, get_persist(fd, info));
+	EXPECT_STREQ(name, info->note);
 	EXPECT_EQ(0, ns_delete(fd));
 	EXPECT_EQ(0, ns_lookup(name));
 }
@@ -308,8 +401,17 @@ TEST_F(compat, high_addresses)
 /* What is no address. */
 TEST_F(compat, bad_addresses)
 {
+	static const unsigned long cmds[] = {
+		PERF_EVENT_IOC_GET_MEMBER, PERF_EVENT_IOC_JOIN, PERF_EVENT_IOC_SNAPSHOT,
+		PERF_EVENT_IOC_RESIZE, PERF_EVENT_IOC_ADD_TRIGGER,
+		PERF_EVENT_IOC_ADD_TRIGGER_EVENT, PERF_EVENT_IOC_GET_TRIGGER,
+		PERF_EVENT_IOC_GET_TRIGGER_STATE, PERF_EVENT_IOC_ARM_TRIGGER,
+		PERF_EVENT_IOC_DEL_TRIGGER, PERF_EVENT_IOC_KEEP, PERF_EVENT_IOC_SPARES,
+		PERF_EVENT_IOC_GET_PERSIST,
+	};
 	char *bad = (char *)0xfffff000UL;
 	int fd, ns;
+	size_t i;
 
 	fd = counter_open(self->cpu);
 	ns = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
@@ -320,15 +422,14 @@ TEST_F(compat, bad_addresses)
 	EXPECT_EQ(-EFAULT, set_persist(fd, (__u64 *)bad));
 	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, (unsigned long)bad));
 	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, 0));
-	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)bad));
+	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)bad));
 	EXPECT_EQ(-EFAULT, set_name_str(ns, bad));
 	EXPECT_EQ(0, set_name_str(ns, self->ns));
-	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)bad));
-	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_JOIN, (unsigned long)bad));
-	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)bad));
-	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_RESIZE, (unsigned long)bad));
-	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)bad));
-	EXPECT_EQ(-EFAULT, event_ioctl(ns, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)bad));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		EXPECT_EQ(-EFAULT, event_ioctl(ns, cmds[i], (unsigned long)bad))
+			TH_LOG("%#lx", cmds[i]);
+	}
+	EXPECT_EQ(-EFAULT, ns_note(ns, bad));
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 

@@ -154,7 +154,7 @@ TEST_F(crash, any_system_call)
 
 		/* Whatever is there works. */
 		{
-			struct perf_event_persist p = {};
+			struct perf_event_persist_member p = {};
 			int fd, ns, i;
 			void *map;
 

@@ -72,7 +72,7 @@ TEST_F(create, ten_lines)
 TEST_F(create, loop_over_cpus)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	__u64 id = PERF_PERSIST_NEW, first;
 	int cpu, fd, ns, n = 0, listed = 0;
 	cpu_set_t set;
@@ -111,7 +111,8 @@ TEST_F(create, loop_over_cpus)
 /* Joining a published namespace publishes the member at once. */
 TEST_F(create, join_published)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	int fd[3], i;
 	__u64 id;
 
@@ -126,8 +127,9 @@ TEST_F(create, join_published)
 	/* With a label alone, and with the name that the namespace has. */
 	ASSERT_EQ(0, set_name(fd[1], "/joined"));
 	ASSERT_EQ(0, persist_join(fd[1], id));
-	ASSERT_EQ(0, get_persist(fd[1], &p));
-	EXPECT_STREQ(self->ns, p.name);
+	ASSERT_EQ(0, get_member(fd[1], &p));
+	ASSERT_EQ(0, get_persist(fd[1], &info));
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("joined", p.label);
 	EXPECT_EQ(2, ns_count(id));
 	ASSERT_EQ(0, set_name(fd[2], "%s/named", self->ns));
@@ -161,7 +163,7 @@ TEST_F(create, join_from_other_process)
 /* There is nothing to join under an id that nobody was given. H17 */
 TEST_F(create, join_unknown_id)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id;
 	int fd, i;
 
@@ -171,7 +173,7 @@ TEST_F(create, join_unknown_id)
 	EXPECT_EQ(-ENOENT, persist_join(fd, PERF_PERSIST_NEW - 1));
 	for (i = 32; i < 64; i++)
 		EXPECT_EQ(-ENOENT, persist_join(fd, 1ULL << i));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 
 	/* Ids are not compared in their low half alone. */
 	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
@@ -228,7 +230,7 @@ TEST_F(create, flags_of_other_process)
 /* An event that was given a name does not end up under another. */
 TEST_F(create, join_with_other_name)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 named, unnamed;
 	int fd[3], i;
 
@@ -243,7 +245,7 @@ TEST_F(create, join_with_other_name)
 	ASSERT_EQ(0, set_name(fd[2], "%s-other", self->ns));
 	EXPECT_EQ(-EINVAL, persist_join(fd[2], named));
 	EXPECT_EQ(-EINVAL, persist_join(fd[2], unnamed));
-	EXPECT_EQ(-ENOENT, get_persist(fd[2], &p));
+	EXPECT_EQ(-ENOENT, get_member(fd[2], &p));
 	EXPECT_EQ(1, ns_count(named));
 
 	ASSERT_EQ(0, set_name(fd[2], "%s", self->ns));
@@ -281,7 +283,7 @@ TEST_F(create, already_a_member)
 /* The id is read from and written to good addresses only; a namespace needs both. H17 */
 TEST_F(create, bad_address)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 *id, good;
 	int fd;
 
@@ -295,13 +297,13 @@ TEST_F(create, bad_address)
 
 	/* Readable, but there is no way to return the new id. */
 	EXPECT_EQ(-EFAULT, set_persist(fd, id));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
 	ASSERT_EQ(0, mprotect(id, page_size(), PROT_NONE));
 	EXPECT_EQ(-EFAULT, set_persist(fd, id));
 	EXPECT_EQ(-EFAULT, set_persist(fd, (__u64 *)-8L));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 
 	/* The event is as good as new. */
 	EXPECT_EQ(0, persist_new(fd, &good));
@@ -431,7 +433,7 @@ TEST_F(create, no_sigtrap)
 TEST_F(create, no_groups)
 {
 	struct perf_event_attr attr = fault_attr(0);
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int leader, sibling;
 	__u64 id;
 
@@ -441,8 +443,8 @@ TEST_F(create, no_groups)
 	ASSERT_LE(0, sibling);
 	EXPECT_EQ(-EOPNOTSUPP, persist_new(leader, &id));
 	EXPECT_EQ(-EOPNOTSUPP, persist_new(sibling, &id));
-	EXPECT_EQ(-ENOENT, get_persist(leader, &p));
-	EXPECT_EQ(-ENOENT, get_persist(sibling, &p));
+	EXPECT_EQ(-ENOENT, get_member(leader, &p));
+	EXPECT_EQ(-ENOENT, get_member(sibling, &p));
 
 	/* The leader alone is an ordinary event. */
 	close(sibling);

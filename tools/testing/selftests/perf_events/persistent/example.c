@@ -88,8 +88,7 @@ static int open_namespace(const char *name, __u64 how)
 	return fd;
 }
 
-static void print_records(const struct perf_event_persist *member, const char *copy, size_t size,
-			  int64_t pos, int64_t end)
+static void print_records(int cpu, const char *copy, size_t size, int64_t pos, int64_t end)
 {
 	char record[65536];
 
@@ -105,21 +104,21 @@ static void print_records(const struct perf_event_persist *member, const char *c
 		for (; i < header->size; i++)
 			record[i] = copy[(pos + i) % size];
 		if (header->type == PERF_RECORD_COMM)
-			printf("CPU %d pid %d: %s\n", member->cpu,
+			printf("CPU %d pid %d: %s\n", cpu,
 			       *(int *)(record + sizeof(*header)),
 			       record + sizeof(*header) + 2 * sizeof(int));
 		pos += header->size;
 	}
 }
 
-static void read_member(const struct perf_event_persist *member)
+static void read_member(__u64 ns_id, const struct perf_event_persist_member *member)
 {
 	struct perf_event_attr attr = {
 		.type		= PERF_TYPE_PERSISTENT,
-		.config		= member->ns_id,
+		.config		= ns_id,
 		.config1	= member->event_id,
 	};
-	struct perf_event_persist now = { .size = sizeof(now) };
+	struct perf_event_persist_member now = { .size = sizeof(now) };
 	size_t page = sysconf(_SC_PAGESIZE), size;
 	struct perf_event_mmap_page *control;
 	int64_t head, end;
@@ -138,12 +137,12 @@ static void read_member(const struct perf_event_persist *member)
 	/* Copy, and then ask what may have been overwritten meanwhile. */
 	head = (long)__atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	memcpy(copy, (char *)control + control->data_offset, size);
-	if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &now))
+	if (ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &now))
 		err(1, "event %llu", (unsigned long long)member->event_id);
 	end = (long)now.head + size;
 	if (end > 0)
 		end = 0;	/* it has not come round yet: that is where it began */
-	print_records(member, copy, size, head, end);
+	print_records(member->cpu, copy, size, head, end);
 
 	free(copy);
 	munmap(control, page + member->buffer_size);
@@ -152,19 +151,22 @@ static void read_member(const struct perf_event_persist *member)
 
 static void read_namespace(const char *name)
 {
-	struct perf_event_persist member = { .event_id = 0 };
+	struct perf_event_persist_member member = { .event_id = 0 };
+	struct perf_event_persist info = { .size = sizeof(info) };
 	int fd = open_namespace(name, 0);
 
+	if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &info))
+		err(1, "%s", name);
 	for (;;) {
 		/* In: the last one seen. Out: the one that follows it. */
-		member = (struct perf_event_persist) {
+		member = (struct perf_event_persist_member) {
 			.size		= sizeof(member),
 			.event_id	= member.event_id,
 		};
-		if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &member))
+		if (ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &member))
 			break;
 		if (member.output_id == member.event_id)
-			read_member(&member);
+			read_member(info.ns_id, &member);
 	}
 	if (errno != ENOENT)
 		err(1, "%s", name);

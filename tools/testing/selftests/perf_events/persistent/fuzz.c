@@ -236,8 +236,9 @@ static int do_flags(struct world *w, enum kind *kind)
 static __u32 any_size(struct world *w)
 {
 	static const __u32 sizes[] = {
-		0, 1, 8, 39, 40, 40, 48, 159, 160, 160, 161, 239, 240, 240, 240, 241, 248, 272,
-		272, 304, 4095, 4096, 4097, 0x80000000, ~0U,
+		0, 1, 8, 31, 32, 32, 39, 40, 40, 48, 63, 64, 64, 72, 103, 104, 104, 112, 167, 168,
+		168, 168, 169, 176, 215, 216, 216, 216, 217, 224, 240, 280, 304, 4095, 4096, 4097,
+		0x80000000, ~0U,
 	};
 
 	return one_in(w, 4) ? any_u64(w) : sizes[pick(w, ARRAY_SIZE(sizes))];
@@ -249,18 +250,19 @@ static __u32 any_size(struct world *w)
  */
 static int do_ask(struct world *w, enum kind *kind)
 {
-	unsigned long cmd = PERF_EVENT_IOC_GET_PERSIST;
+	bool ns = one_in(w, 3);
+	unsigned long cmd = ns ? PERF_EVENT_IOC_GET_PERSIST : PERF_EVENT_IOC_GET_MEMBER;
 	size_t room = 2 * page_size(), first, last, i;
 	int err, fd = any_fd(w, kind);
 	struct perf_event_attr attr[2];
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	__u32 size = any_size(w);
 	unsigned char *at;
 	bool good;
 
 	/* Matched by its number alone */
 	if (one_in(w, 2))
-		cmd = _IOC(pick(w, 4), '$', 14, pick(w, 1 << 14));
+		cmd = _IOC(pick(w, 4), '$', _IOC_NR(cmd), pick(w, 1 << 14));
 
 	at = any_address(w, size < 4096 ? size : sizeof(p), &good);
 	p.size = size;
@@ -277,8 +279,6 @@ static int do_ask(struct world *w, enum kind *kind)
 		if (p.attr >= (unsigned long)w->mem && p.attr < (unsigned long)w->mem + room)
 			p.attr = 0;
 	}
-	if (one_in(w, 8))
-		p.__reserved = any_u64(w);
 	memset(attr, 0x5a, sizeof(attr));
 	memset(w->mem, 0xa5, room);
 	if (!good)
@@ -313,13 +313,22 @@ static int do_ask(struct world *w, enum kind *kind)
 			return -EIO;
 		}
 	}
-	if (!err) {
+	if (!err && ns) {
 		struct perf_event_persist out = {};
 
 		memcpy(&out, at, size < sizeof(out) ? size : sizeof(out));
 		if (out.size > size || strnlen(out.name, sizeof(out.name)) == sizeof(out.name) ||
-		    strnlen(out.label, sizeof(out.label)) == sizeof(out.label) ||
-		    out.__reserved || out.attr_size > p.attr_size) {
+		    strnlen(out.note, sizeof(out.note)) == sizeof(out.note) ||
+		    strnlen(out.owner_comm, sizeof(out.owner_comm)) == sizeof(out.owner_comm)) {
+			printf("# size %u of %u, or a string is not valid\n", out.size, size);
+			return -EIO;
+		}
+	} else if (!err) {
+		struct perf_event_persist_member out = {};
+
+		memcpy(&out, at, size < sizeof(out) ? size : sizeof(out));
+		if (out.size > size || strnlen(out.label, sizeof(out.label)) == sizeof(out.label) ||
+		    out.attr_size > p.attr_size) {
 			printf("# size %u of %u, attr size %u of %u, or a string is not valid\n",
 			       out.size, size, out.attr_size, p.attr_size);
 			return -EIO;
@@ -339,7 +348,7 @@ static int do_old(struct world *w, enum kind *kind)
 	return event_ioctl(fd, cmds[pick(w, ARRAY_SIZE(cmds))], pick(w, 2));
 }
 
-/* SNAPSHOT, RESIZE and the triggers take a structure that starts with its size. */
+/* SNAPSHOT, RESIZE, triggers and tasks take a structure that starts with its size. */
 static int do_struct(struct world *w, enum kind *kind, unsigned int nr, void *arg, size_t len)
 {
 	unsigned long cmd = _IOC(pick(w, 4), '$', nr, pick(w, 1 << 14));
@@ -360,9 +369,7 @@ static int do_snapshot(struct world *w, enum kind *kind)
 	};
 	struct perf_event_snapshot s = {
 		.size = one_in(w, 4) ? any_size(w) : sizeof(s),
-		.keep = one_in(w, 2) ? 0 : one_in(w, 4) ? any_u64(w) : pick(w, 4),
 		.flags = one_in(w, 8) ? any_u64(w) : 0,
-		.__reserved = one_in(w, 8),
 	};
 	bool resize = one_in(w, 4);
 
@@ -370,7 +377,8 @@ static int do_snapshot(struct world *w, enum kind *kind)
 		s.nr_sizes = one_in(w, 8) ? any_u64(w) : pick(w, 3);
 		s.sizes = one_in(w, 4) ? any_u64(w) : (unsigned long)sizes;
 	}
-	return do_struct(w, kind, resize ? 17 : 16, &s, sizeof(s));
+	return do_struct(w, kind, _IOC_NR(resize ? PERF_EVENT_IOC_RESIZE : PERF_EVENT_IOC_SNAPSHOT),
+			 &s, sizeof(s));
 }
 
 static int do_clear(struct world *w, enum kind *kind)
@@ -380,37 +388,90 @@ static int do_clear(struct world *w, enum kind *kind)
 	return event_ioctl(fd, PERF_EVENT_IOC_CLEAR, one_in(w, 4) ? any_u64(w) : 0);
 }
 
-static int do_spares(struct world *w, enum kind *kind)
+/* Those that take the address of a number: how many, or which trigger */
+static int do_number(struct world *w, enum kind *kind)
+{
+	static const unsigned long cmds[] = {
+		PERF_EVENT_IOC_KEEP, PERF_EVENT_IOC_SPARES, PERF_EVENT_IOC_SPARES,
+		PERF_EVENT_IOC_ARM_TRIGGER, PERF_EVENT_IOC_DEL_TRIGGER,
+	};
+	int fd = any_fd(w, kind);
+	__u32 nr, *at;
+	bool good;
+
+	at = any_address(w, sizeof(nr), &good);
+	nr = one_in(w, 4) ? any_u64(w) : pick(w, 4);
+	if (good)
+		memcpy(at, &nr, sizeof(nr));
+	return event_ioctl(fd, cmds[pick(w, ARRAY_SIZE(cmds))], (unsigned long)at);
+}
+
+static int do_stop(struct world *w, enum kind *kind)
 {
 	int fd = any_fd(w, kind);
 
-	return event_ioctl(fd, PERF_EVENT_IOC_SPARES, one_in(w, 4) ? any_u64(w) : pick(w, 3));
+	return event_ioctl(fd, one_in(w, 2) ? PERF_EVENT_IOC_STOP : PERF_EVENT_IOC_RESUME,
+			   one_in(w, 4) ? any_u64(w) : 0);
+}
+
+/* Any bytes, with an end or without */
+static int do_note(struct world *w, enum kind *kind)
+{
+	size_t len = one_in(w, 4) ? pick(w, 4096) : pick(w, PERF_PERSIST_NAME_SIZE + 2), i;
+	int fd = any_fd(w, kind);
+	bool good;
+	char *at;
+
+	at = any_address(w, len + 1, &good);
+	for (i = 0; good && i < len; i++)
+		at[i] = one_in(w, 200) ? any_u64(w) : 'a' + pick(w, 26);
+	if (good)
+		at[len] = '\0';
+	return ns_note(fd, at);
 }
 
 static int do_trigger(struct world *w, enum kind *kind)
 {
-	enum kind event;
 	struct perf_event_trigger t = {
 		.size = one_in(w, 4) ? any_size(w) : sizeof(t),
-		.number = one_in(w, 8) ? any_u64(w) : pick(w, 3),
+		.number = one_in(w, 8) ? any_u64(w) : one_in(w, 2) ? pick(w, 3) : 0,
 		.when = one_in(w, 8) ? any_u64(w) : pick(w, 3),
 		.action = one_in(w, 8) ? any_u64(w) : pick(w, 2),
-		.fd = one_in(w, 2) ? -1 : any_fd(w, &event),
 		.after_ns = one_in(w, 2) ? 0 : any_u64(w),
 		.cool_down_ns = any_u64(w),
 		.times = one_in(w, 2) ? 0 : any_u64(w),
-		.flags = one_in(w, 8) ? any_u64(w) : 0,
 	};
 
 	memset(t.label, 'a', pick(w, sizeof(t.label) + 1));
-	return do_struct(w, kind, 20 + pick(w, 2), &t, sizeof(t));
+	return do_struct(w, kind, _IOC_NR(one_in(w, 2) ? PERF_EVENT_IOC_ADD_TRIGGER :
+						       PERF_EVENT_IOC_GET_TRIGGER),
+			 &t, sizeof(t));
 }
 
-static int do_disarm(struct world *w, enum kind *kind)
+static int do_trigger_event(struct world *w, enum kind *kind)
 {
 	int fd = any_fd(w, kind);
+	struct perf_event_trigger_event arg, *at;
+	enum kind event;
+	bool good;
 
-	return event_ioctl(fd, PERF_EVENT_IOC_DEL_TRIGGER, one_in(w, 4) ? any_u64(w) : pick(w, 4));
+	at = any_address(w, sizeof(arg), &good);
+	arg.number = one_in(w, 8) ? any_u64(w) : pick(w, 4);
+	arg.fd = one_in(w, 8) ? (__s32)any_u64(w) : any_fd(w, &event);
+	if (good)
+		memcpy(at, &arg, sizeof(arg));
+	return event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER_EVENT, (unsigned long)at);
+}
+
+static int do_trigger_state(struct world *w, enum kind *kind)
+{
+	struct perf_event_trigger_state st = {
+		.size = one_in(w, 4) ? any_size(w) : sizeof(st),
+		.number = one_in(w, 8) ? any_u64(w) : pick(w, 4),
+		.flags = one_in(w, 8) ? any_u64(w) : 0,
+	};
+
+	return do_struct(w, kind, _IOC_NR(PERF_EVENT_IOC_GET_TRIGGER_STATE), &st, sizeof(st));
 }
 
 static int do_tasks(struct world *w, enum kind *kind)
@@ -424,14 +485,17 @@ static int do_tasks(struct world *w, enum kind *kind)
 		.total = one_in(w, 8) ? any_u64(w) : 0,
 	};
 
-	return do_struct(w, kind, 24 + pick(w, 2), &t, sizeof(t));
+	return do_struct(w, kind, _IOC_NR(one_in(w, 2) ? PERF_EVENT_IOC_SET_TASKS :
+						       PERF_EVENT_IOC_GET_TASKS),
+			 &t, sizeof(t));
 }
 
 static int do_unknown(struct world *w, enum kind *kind)
 {
 	int fd = any_fd(w, kind);
-	unsigned int nr = 26 + pick(w, 230);
+	unsigned int nr = _IOC_NR(PERF_EVENT_IOC_DEL_TRIGGER) + 1;
 
+	nr += pick(w, 256 - nr);
 	return event_ioctl(fd, _IOC(pick(w, 4), '$', nr, pick(w, 1 << 14)), any_u64(w));
 }
 
@@ -612,7 +676,7 @@ static const struct call calls[] = {
 		[OTHER] = NOT_OURS,
 	} },
 	{ "JOIN", do_join, {
-		[EVENT] = { ENOTTY, EACCES },
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
 		[SPACE] = { EACCES, EFAULT, EINVAL, EBADF, EOPNOTSUPP, EBUSY, ENOSPC, ENODEV },
 		[OTHER] = NOT_OURS,
@@ -623,58 +687,77 @@ static const struct call calls[] = {
 		[SPACE] = { ENOTTY },
 		[OTHER] = NOT_OURS,
 	} },
-	{ "GET_PERSIST", do_ask, {
+	{ "GET_PERSIST or GET_MEMBER", do_ask, {
 		[EVENT] = { EFAULT, ENOENT, EINVAL, E2BIG },
 		[TASK_EVENT] = { EFAULT, ENOENT, EINVAL, E2BIG },
 		[SPACE] = { EFAULT, ENOENT, EINVAL, E2BIG, ENODEV },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "ENABLE or DISABLE", do_old, {
-		[EVENT] = { EACCES },
+		[EVENT] = { EACCES, ENODEV },
 		[TASK_EVENT] = { EACCES },
 		[SPACE] = { EACCES, EINVAL, ENODEV },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "SNAPSHOT or RESIZE", do_snapshot, {
-		[EVENT] = { ENOTTY, EACCES },
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
 		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV,
 			    EBUSY },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "CLEAR", do_clear, {
-		[EVENT] = { ENOTTY, EACCES },
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
 		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV, EBUSY },
 		[OTHER] = NOT_OURS,
 	} },
-	{ "SPARES", do_spares, {
-		[EVENT] = { ENOTTY, EACCES },
+	{ "KEEP, SPARES, ARM_TRIGGER or DEL_TRIGGER", do_number, {
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
-		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOMEM, ENOSPC, ENODEV, EBUSY },
+		[SPACE] = { EACCES, EFAULT, EINVAL, EOPNOTSUPP, ENOENT, ENOMEM, ENOSPC, ENODEV,
+			    EBUSY },
+		[OTHER] = NOT_OURS,
+	} },
+	{ "STOP or RESUME", do_stop, {
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENODEV },
+		[OTHER] = NOT_OURS,
+	} },
+	{ "SET_NOTE", do_note, {
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EFAULT, EINVAL, ENODEV },
 		[OTHER] = NOT_OURS,
 	} },
 	{ "ADD_TRIGGER or GET_TRIGGER", do_trigger, {
-		[EVENT] = { ENOTTY, EACCES },
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
-		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, EBADF, EBUSY, ENOENT,
-			    ENOSPC, ENODEV },
+		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOENT, ENOSPC, ENODEV },
 		[OTHER] = { ENOTTY },
 	} },
-	{ "DEL_TRIGGER", do_disarm, {
-		[EVENT] = { ENOTTY, EACCES },
+	{ "ADD_TRIGGER_EVENT", do_trigger_event, {
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
-		[SPACE] = { EACCES, EINVAL, EOPNOTSUPP, ENOENT, ENODEV },
+		[SPACE] = { EACCES, EFAULT, EINVAL, EOPNOTSUPP, EBADF, EBUSY, ENOENT, ENOSPC,
+			    ENODEV },
 		[OTHER] = NOT_OURS,
 	} },
+	{ "GET_TRIGGER_STATE", do_trigger_state, {
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
+		[TASK_EVENT] = { ENOTTY, EACCES },
+		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOENT, ENODEV },
+		[OTHER] = { ENOTTY },
+	} },
 	{ "SET_TASKS or GET_TASKS", do_tasks, {
-		[EVENT] = { ENOTTY, EACCES },
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
 		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENODEV },
 		[OTHER] = { ENOTTY },
 	} },
 	{ "unknown", do_unknown, {
-		[EVENT] = { ENOTTY, EACCES },
+		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
 		[SPACE] = { ENOTTY },
 		[OTHER] = NOT_OURS,

@@ -73,13 +73,13 @@ static __u64 count_of(int fd)
 
 static __u32 flags_of(int fd)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 
-	return get_persist(fd, &p) ? ~0U : p.flags;
+	return get_member(fd, &p) ? ~0U : p.flags;
 }
 
 /* The first member on a CPU, through a namespace file; false: there is none. */
-static bool member_on(int ns_fd, int cpu, struct perf_event_persist *p)
+static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 {
 	memset(p, 0, sizeof(*p));
 	while (!next_member(ns_fd, p)) {
@@ -90,11 +90,13 @@ static bool member_on(int ns_fd, int cpu, struct perf_event_persist *p)
 }
 
 /* Waits until the namespace has a member on that CPU. */
-static bool wait_for_member_on(int ns_fd, int cpu, struct perf_event_persist *p)
+static bool wait_for_member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 {
 	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
+	struct perf_event_persist info;
 
-	while (!member_on(ns_fd, cpu, p)) {
+	/* What changes after the first call ends poll(). */
+	while (!get_persist(ns_fd, &info) && !member_on(ns_fd, cpu, p)) {
 		if (poll(&pfd, 1, -1) != 1)
 			return false;
 	}
@@ -116,7 +118,7 @@ static bool is_online(int cpu)
 /* Waits until there is a member on each CPU that is online; how many these are. */
 static int wait_for_all_cpus(int ns_fd)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int cpu, nr = 0;
 
 	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
@@ -133,7 +135,7 @@ static int wait_for_all_cpus(int ns_fd)
 TEST_F(hotplug, history)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int fd, late;
 	void *map;
 
@@ -143,10 +145,10 @@ TEST_F(hotplug, history)
 	ASSERT_LE(0, fd);
 	map = ring_map(fd, PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, map);
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(fd));
+	EXPECT_EQ(0, flags_of(fd));
 
 	go_offline();
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, flags_of(fd));
+	EXPECT_EQ(PERF_PERSIST_OFFLINE, flags_of(fd));
 	EXPECT_EQ(1, heard(fd, map, "before"));
 
 	/* Who comes now finds it as well. */
@@ -161,10 +163,10 @@ TEST_F(hotplug, history)
 	self->ns_fd = ns_open(self->id, 0);
 	ASSERT_LE(0, self->ns_fd);
 	ASSERT_TRUE(member_on(self->ns_fd, self->cpu2, &p));
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, p.flags);
+	EXPECT_EQ(PERF_PERSIST_OFFLINE, p.flags);
 
 	go_online();
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(late));
+	EXPECT_EQ(0, flags_of(late));
 	say_on(self->cpu2, self->cpu, "after");
 	EXPECT_EQ(1, heard(late, map, "before"));
 	EXPECT_EQ(1, heard(late, map, "after"));
@@ -174,16 +176,19 @@ TEST_F(hotplug, history)
 TEST_F(hotplug, poll)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 
 	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu2, PAGES, self->ns, &self->id));
 	self->ns_fd = ns_open(self->id, 0);
 	ASSERT_LE(0, self->ns_fd);
 
+	ASSERT_EQ(0, get_persist(self->ns_fd, &info));
 	ASSERT_TRUE(member_on(self->ns_fd, self->cpu2, &p));
 	EXPECT_EQ(0, poll_now(self->ns_fd));
 	go_offline();
 	EXPECT_EQ(POLLPRI, poll_now(self->ns_fd));
+	ASSERT_EQ(0, get_persist(self->ns_fd, &info));
 	ASSERT_TRUE(member_on(self->ns_fd, self->cpu2, &p));
 	EXPECT_EQ(0, poll_now(self->ns_fd));
 	go_online();
@@ -366,7 +371,7 @@ TEST_F(hotplug_want, enabled_offline)
 TEST_F(hotplug, period)
 {
 	struct perf_event_attr attr = fault_attr(1000000), seen;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 period = 1;
 	struct member m;
 
@@ -377,7 +382,7 @@ TEST_F(hotplug, period)
 	p.size = sizeof(p);
 	p.attr = (unsigned long)&seen;
 	p.attr_size = sizeof(seen);
-	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p));
+	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)&p));
 	EXPECT_EQ(1, seen.sample_period);
 	go_online();
 	fault_on(self->cpu2, self->cpu);
@@ -427,8 +432,8 @@ TEST_F(hotplug, before_it_was_published)
 	ASSERT_EQ(0, set_name_str(joined.fd, self->ns));
 	ASSERT_EQ(0, persist_join(ordinary.fd, id));
 	ASSERT_EQ(0, persist_join(off.fd, id));
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(joined.fd));
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_DISABLED, flags_of(off.fd));
+	EXPECT_EQ(0, flags_of(joined.fd));
+	EXPECT_EQ(PERF_PERSIST_DISABLED, flags_of(off.fd));
 	say_on(self->cpu2, self->cpu, "back");
 	EXPECT_EQ(1, heard(joined.fd, joined.map, "back"));
 	EXPECT_EQ(1, heard(ordinary.fd, ordinary.map, "back"));
@@ -447,7 +452,7 @@ TEST_F(hotplug, published_offline)
 	go_offline();
 	ASSERT_EQ(0, set_name_str(m.fd, self->ns));
 	ASSERT_EQ(0, persist_new(m.fd, &id));
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, flags_of(m.fd));
+	EXPECT_EQ(PERF_PERSIST_OFFLINE, flags_of(m.fd));
 	go_online();
 	say_on(self->cpu2, self->cpu, "back");
 	EXPECT_EQ(1, heard(m.fd, m.map, "back"));
@@ -487,7 +492,7 @@ TEST_F(hotplug, all_cpus)
 {
 	struct perf_event_attr attr = fault_attr(1), off = fault_attr(0), syscalls, seen;
 	bool have_tp = syscall_attr(&syscalls);
-	struct perf_event_persist first, p;
+	struct perf_event_persist_member first, p;
 	struct member m, other;
 	int fd, cpus, nr = 0, tp = -1;
 	char name[NAME_ROOM];
@@ -539,7 +544,7 @@ TEST_F(hotplug, all_cpus)
 	p.size = sizeof(p);
 	p.attr = (unsigned long)&seen;
 	p.attr_size = sizeof(seen);
-	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p));
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)&p));
 	EXPECT_EQ(0, memcmp(&attr, &seen, offsetof(struct perf_event_attr, sample_max_stack)));
 
 	map = ring_map(fd, 16, PROT_READ);
@@ -562,8 +567,7 @@ TEST_F(hotplug, all_cpus)
 			EXPECT_EQ(owner, p.output_id);
 			EXPECT_EQ(3, ring_count(fd, map, match_sample, &key));
 		} else {
-			EXPECT_EQ(PERF_PERSIST_DISABLED,
-				  p.flags & ~PERF_PERSIST_ALL_CPUS);
+			EXPECT_EQ(PERF_PERSIST_DISABLED, p.flags);
 		}
 	}
 	EXPECT_EQ(have_tp ? 2 : 1, nr);
@@ -662,7 +666,7 @@ FIXTURE_TEARDOWN_PARENT(hotplug_between)
 TEST_F_TIMEOUT(hotplug_between, open_and_publish, 120)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member m, sooner;
 	__u64 sooner_id;
 	void *map;
@@ -701,7 +705,7 @@ TEST_F_TIMEOUT(hotplug, publish_covers_no_other, 120)
 {
 	struct member m, left_out, other, later;
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id, later_id;
 	int fd, later_fd;
 
@@ -813,9 +817,9 @@ TEST_F_TIMEOUT(hotplug, loop, 3600)
 
 	for (round = 0; round < rounds; round++) {
 		go_offline();
-		EXPECT_EQ(PERF_PERSIST_OVERWRITE | PERF_PERSIST_OFFLINE, flags_of(fd));
+		EXPECT_EQ(PERF_PERSIST_OFFLINE, flags_of(fd));
 		go_online();
-		EXPECT_EQ(PERF_PERSIST_OVERWRITE, flags_of(fd));
+		EXPECT_EQ(0, flags_of(fd));
 		snprintf(text, sizeof(text), "round %d", round % 100000);
 		say_on(self->cpu2, self->cpu, text);
 		ASSERT_EQ(1, heard(fd, map, text)) TH_LOG("%s", text);

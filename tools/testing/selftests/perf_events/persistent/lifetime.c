@@ -385,7 +385,8 @@ TEST_F(lifetime, delete)
 {
 	struct perf_event_attr attr = say_attr();
 	struct perf_event_mmap_page *map;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	int reader, writer, ns;
 	struct member m;
 	__u64 id;
@@ -416,9 +417,10 @@ TEST_F(lifetime, delete)
 	EXPECT_EQ(0, heard(-1, m.map, "too late"));
 
 	/* Whoever is in the middle of a copy can still ask how far it is good. */
-	ASSERT_EQ(0, get_persist(reader, &p));
-	EXPECT_EQ(id, p.ns_id);
-	EXPECT_STREQ(self->ns, p.name);
+	ASSERT_EQ(0, get_member(reader, &p));
+	ASSERT_EQ(0, get_persist(reader, &info));
+	EXPECT_EQ(id, info.ns_id);
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_EQ(map->data_head, p.head);
 	EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
 
@@ -426,8 +428,8 @@ TEST_F(lifetime, delete)
 	EXPECT_EQ(POLLHUP, poll_now(reader) & POLLHUP);
 	EXPECT_EQ(POLLHUP, poll_now(writer) & POLLHUP);
 	EXPECT_EQ(POLLHUP, poll_now(m.fd) & POLLHUP);
-	event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0);
-	event_ioctl(m.fd, PERF_EVENT_IOC_ENABLE, 0);
+	EXPECT_EQ(-ENODEV, event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_EQ(-ENODEV, event_ioctl(m.fd, PERF_EVENT_IOC_ENABLE, 0));
 	say("revived");
 	EXPECT_EQ(0, heard(-1, map, "revived"));
 	EXPECT_EQ(-ENODEV, ring_map_err(reader, PAGES, PROT_READ));

@@ -213,7 +213,8 @@ TEST_F(lsm, create)
 /* A reader asks to open and to read, of each event whose records it gets to see. */
 TEST_F(lsm, reader)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	int reader, i;
 	__u64 value;
 	void *map;
@@ -225,21 +226,22 @@ TEST_F(lsm, reader)
 	EXPECT_READS(2, 1, member_reopen(self->id, self->event[1], -1, 0));
 
 	EXPECT_READS(0, 1, event_ioctl(reader, PERF_EVENT_IOC_ID, (unsigned long)&value));
-	EXPECT_READS(0, 1, get_persist(reader, &p));
+	EXPECT_READS(0, 1, get_member(reader, &p));
+	EXPECT_READS(0, 1, get_persist(reader, &info));
 	EXPECT_READS(0, 1, read(reader, &value, sizeof(value)));
 	EXPECT_READS(0, 1, (map = ring_map(reader, PAGES, PROT_READ)) == MAP_FAILED ? -errno : 0);
 	EXPECT_READS(0, 0, heard(-1, map, "unsaid"));
 	EXPECT_READS(0, 0, poll_now(reader));
 	EXPECT_READS(0, 0, munmap(map, ring_len(PAGES)));
 	for (i = 0; i < 2; i++)
-		EXPECT_READS(0, 1, get_persist(reader, &p));
+		EXPECT_READS(0, 1, get_member(reader, &p));
 	EXPECT_READS(0, 0, close(reader));
 }
 
 /* A listing asks for the member in question, each time. */
 TEST_F(lsm, listing)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int fd;
 
 	EXPECT_READS(2, 1, ns_open(self->id, 0));
@@ -263,7 +265,7 @@ TEST_F(lsm, listing)
 TEST_F(lsm, writer)
 {
 	struct perf_event_attr raw;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 period = 1, value;
 	struct member faults;
 	int writer;
@@ -282,7 +284,7 @@ TEST_F(lsm, writer)
 	EXPECT_CALLS(0, 0, 1, event_ioctl(writer, PERF_EVENT_IOC_ID, (unsigned long)&value));
 
 	/* It is the act that counts, not the descriptor. */
-	EXPECT_READS(0, 1, get_persist(writer, &p));
+	EXPECT_READS(0, 1, get_member(writer, &p));
 	EXPECT_READS(0, 1, read(writer, &value, sizeof(value)));
 	EXPECT_READS(0, 1, ring_map_err(writer, PAGES, PROT_READ));
 
@@ -324,6 +326,7 @@ TEST_F(lsm, ordinary)
 /* The verbs for a whole namespace ask for each of its members. */
 TEST_F(lsm, namespace)
 {
+	struct perf_event_persist info;
 	int fd, gone, joining;
 
 	EXPECT_CALLS(2, 1, 0, ns_open(self->id, PERF_PERSIST_OPEN_WRITE));
@@ -331,6 +334,13 @@ TEST_F(lsm, namespace)
 	ASSERT_LE(0, fd);
 	EXPECT_CALLS(0, 0, 2, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_CALLS(0, 0, 2, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_CALLS(0, 0, 2, ns_stop(fd));
+	EXPECT_CALLS(0, 0, 2, ns_resume(fd));
+	EXPECT_CALLS(0, 0, 2, ns_keep(fd, 1));
+	EXPECT_CALLS(0, 0, 2, ns_note(fd, "noted"));
+
+	/* What is told of the namespace is no member's. */
+	EXPECT_CALLS(0, 0, 0, get_persist(fd, &info));
 
 	/* Who joins changes an event of his own. */
 	joining = counter_open(self->cpu);
@@ -345,7 +355,7 @@ TEST_F(lsm, namespace)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
 	/* A deleted one can be read, and that is asked for. */
-	EXPECT_READS(0, 1, get_persist(gone, &(struct perf_event_persist){}));
+	EXPECT_READS(0, 1, get_member(gone, &(struct perf_event_persist_member){}));
 	EXPECT_READS(0, 0, poll_now(gone));
 }
 

@@ -49,12 +49,14 @@ static char *nth_name(const char *ns, int n, char *name)
 	return name;
 }
 
-/* The first member of the namespace has this name, and is the only one. */
+/* The namespace has this name, and one member. */
 static bool lists(int ns_fd, const char *name)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
 
-	return !next_member(ns_fd, &p) && !strcmp(name, p.name) &&
+	return !get_persist(ns_fd, &info) && !strcmp(name, info.name) &&
+	       info.nr_members == 1 && !next_member(ns_fd, &p) &&
 	       next_member(ns_fd, &p) == -ENOENT;
 }
 
@@ -146,7 +148,7 @@ TEST_F(many, at_once)
 TEST_F(many, members)
 {
 	struct perf_event_attr attr = fault_attr(0);
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	__u64 id = PERF_PERSIST_NEW, last = 0;
 	int i, fd, ns_fd;
 	struct balance b;
@@ -348,7 +350,7 @@ static char proc_state(pid_t pid)
 TEST_F(many, stopped_reader)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	struct child idle, stopped;
 	int ready, fd, status;
 	struct balance b;

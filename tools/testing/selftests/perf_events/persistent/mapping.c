@@ -98,7 +98,7 @@ TEST_F(mapping, writable)
 TEST_F(mapping, reader_does_not_change_the_mode)
 {
 	struct perf_event_mmap_page *page;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	char text[24];
 	int i;
 
@@ -113,8 +113,8 @@ TEST_F(mapping, reader_does_not_change_the_mode)
 	EXPECT_EQ(0, heard(self->reader, page, "the very first"));
 	EXPECT_EQ(1, heard(self->reader, page, "the very last"));
 
-	ASSERT_EQ(0, get_persist(self->reader, &p));
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE, p.flags & PERF_PERSIST_OVERWRITE);
+	ASSERT_EQ(0, get_member(self->reader, &p));
+	EXPECT_EQ(0, p.flags);
 	EXPECT_EQ(0, p.lost);
 	munmap(page, ring_len(PAGES));
 
@@ -129,7 +129,7 @@ TEST_F(mapping, reader_does_not_change_the_mode)
 TEST_F(mapping, first_page)
 {
 	struct perf_event_mmap_page *page;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int fds[] = { self->reader, self->writer };
 	unsigned int i;
 
@@ -140,7 +140,7 @@ TEST_F(mapping, first_page)
 		EXPECT_EQ(page_size(), page->data_offset);
 		munmap(page, page_size());
 	}
-	ASSERT_EQ(0, get_persist(self->reader, &p));
+	ASSERT_EQ(0, get_member(self->reader, &p));
 	EXPECT_EQ(PAGES * page_size(), p.buffer_size);
 
 	/* The whole of it can be mapped besides, before and after. */
@@ -229,11 +229,11 @@ TEST_F(mapping, no_set_output)
 	EXPECT_EQ(1, heard(self->reader, m.map, "in place"));
 }
 
-/* The head that GET_PERSIST reports is data_head when nobody is writing. */
+/* The head that GET_MEMBER reports is data_head when nobody is writing. */
 TEST_F(mapping, head)
 {
 	struct perf_event_mmap_page *page;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	long before;
 	int tries;
 
@@ -246,7 +246,7 @@ TEST_F(mapping, head)
 	for (tries = 0; tries < 1000; tries++) {
 		__u64 head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
-		ASSERT_EQ(0, get_persist(self->reader, &p));
+		ASSERT_EQ(0, get_member(self->reader, &p));
 		if (p.head == head)
 			break;
 	}
@@ -258,7 +258,7 @@ TEST_F(mapping, head)
 TEST_F(mapping, head_from_other_cpu)
 {
 	struct perf_event_mmap_page *page;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
@@ -266,7 +266,7 @@ TEST_F(mapping, head_from_other_cpu)
 	ASSERT_NE(MAP_FAILED, page);
 	say("head");
 	pin(self->cpu2);
-	ASSERT_EQ(0, get_persist(self->reader, &p));
+	ASSERT_EQ(0, get_member(self->reader, &p));
 	EXPECT_NE(0, p.head);
 	EXPECT_EQ(1, heard(self->reader, page, "head"));
 }
@@ -310,7 +310,7 @@ static int page_open(struct perf_event_attr *attr, int cpu, bool writable)
 /* The direction in the attr and the first mapping have to agree. H9 */
 TEST_F(buffers, mode_has_to_fit)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct perf_event_attr attr;
 	int fd, backward, writable;
 	__u64 id;
@@ -327,7 +327,7 @@ TEST_F(buffers, mode_has_to_fit)
 			ASSERT_EQ(0, set_name(fd, "%s-%d%d", self->ns, backward, writable));
 			EXPECT_EQ(fits ? 0 : -EINVAL, persist_new(fd, &id))
 				TH_LOG("backward %d writable %d", backward, writable);
-			EXPECT_EQ(fits ? 0 : -ENOENT, get_persist(fd, &p));
+			EXPECT_EQ(fits ? 0 : -ENOENT, get_member(fd, &p));
 
 			fd = page_open(&attr, self->cpu, writable);
 			ASSERT_LE(0, fd);
@@ -343,7 +343,7 @@ TEST_F(buffers, mode_has_to_fit)
 TEST_F(buffers, mode_has_to_fit_when_joining)
 {
 	struct perf_event_attr counter = fault_attr(0), attr;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int fd, backward, writable;
 	__u64 id;
 
@@ -357,7 +357,7 @@ TEST_F(buffers, mode_has_to_fit_when_joining)
 			ASSERT_LE(0, fd);
 			EXPECT_EQ(fits ? 0 : -EINVAL, persist_join(fd, id))
 				TH_LOG("backward %d writable %d", backward, writable);
-			EXPECT_EQ(fits ? 0 : -ENOENT, get_persist(fd, &p));
+			EXPECT_EQ(fits ? 0 : -ENOENT, get_member(fd, &p));
 		}
 	}
 	EXPECT_EQ(2, ns_count(id));
@@ -494,7 +494,7 @@ static int writable_open(struct member *m, int cpu, int how)
 TEST_F(buffers, writable_before)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member good, m;
 	__u64 id, other;
 	int how;
@@ -506,7 +506,7 @@ TEST_F(buffers, writable_before)
 		ASSERT_EQ(0, set_name(m.fd, "%s-%d", self->ns, how));
 		EXPECT_EQ(-EACCES, persist_new(m.fd, &other))
 			TH_LOG("way %d, name first", how);
-		EXPECT_EQ(-ENOENT, get_persist(m.fd, &p));
+		EXPECT_EQ(-ENOENT, get_member(m.fd, &p));
 
 		ASSERT_EQ(0, writable_open(&m, self->cpu, how));
 		ASSERT_EQ(0, persist_new(m.fd, &other));
@@ -517,7 +517,7 @@ TEST_F(buffers, writable_before)
 		ASSERT_EQ(0, writable_open(&m, self->cpu, how));
 		EXPECT_EQ(-EACCES, persist_join(m.fd, id))
 			TH_LOG("way %d, joining", how);
-		EXPECT_EQ(-ENOENT, get_persist(m.fd, &p));
+		EXPECT_EQ(-ENOENT, get_member(m.fd, &p));
 	}
 	EXPECT_EQ(1, ns_count(id));
 }
@@ -545,7 +545,7 @@ TEST_F(buffers, sizes)
 {
 	struct perf_event_attr attr = say_attr();
 	struct perf_event_mmap_page *page;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	const int pages[] = { 1, 2, 16, 64 };
 	struct member m[ARRAY_SIZE(pages)];
 	__u64 id, event[ARRAY_SIZE(pages)];
@@ -565,7 +565,7 @@ TEST_F(buffers, sizes)
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		fd = member_reopen(id, event[i], -1, 0);
 		ASSERT_LE(0, fd);
-		ASSERT_EQ(0, get_persist(fd, &p));
+		ASSERT_EQ(0, get_member(fd, &p));
 		EXPECT_EQ(pages[i] * page_size(), p.buffer_size);
 		EXPECT_EQ(event[i], p.output_id);
 		page = ring_map(fd, pages[i], PROT_READ);
@@ -579,7 +579,7 @@ TEST_F(buffers, sizes)
 TEST_F(buffers, redirected)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id, owner, other;
 	struct member m;
 	int fd, reader;
@@ -600,7 +600,7 @@ TEST_F(buffers, redirected)
 
 	reader = member_reopen(id, other, -1, PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, reader);
-	ASSERT_EQ(0, get_persist(reader, &p));
+	ASSERT_EQ(0, get_member(reader, &p));
 	EXPECT_EQ(owner, p.output_id);
 	EXPECT_EQ(PAGES * page_size(), p.buffer_size);
 	EXPECT_EQ(-EBUSY, ring_map_err(reader, PAGES, PROT_READ));
@@ -609,7 +609,7 @@ TEST_F(buffers, redirected)
 
 	fd = member_reopen(id, owner, -1, 0);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(owner, p.output_id);
 	map = ring_map(fd, PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, map);
@@ -623,7 +623,7 @@ TEST_F(buffers, redirected)
 TEST_F(buffers, mapped_twice)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member m, m2;
 	__u64 id, event[2];
 	int fd[2], i, owner = -1;
@@ -648,7 +648,7 @@ TEST_F(buffers, mapped_twice)
 	for (i = 0; i < 2; i++) {
 		fd[i] = member_reopen(id, event[i], -1, 0);
 		ASSERT_LE(0, fd[i]);
-		ASSERT_EQ(0, get_persist(fd[i], &p));
+		ASSERT_EQ(0, get_member(fd[i], &p));
 		EXPECT_TRUE(p.output_id == event[0] || p.output_id == event[1])
 			TH_LOG("member %d lost its buffer", i);
 		if (p.output_id == event[i])
@@ -669,7 +669,7 @@ TEST_F(buffers, mapped_twice)
 TEST_F(buffers, redirected_to_a_stranger)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member m;
 	__u64 id;
 	int fd;
@@ -681,7 +681,7 @@ TEST_F(buffers, redirected_to_a_stranger)
 
 	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
 	EXPECT_EQ(-EINVAL, persist_new(fd, &id));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
 	/* Name last, and a member that was there before. */
@@ -748,11 +748,131 @@ TEST_F(buffers, stranger_is_redirected)
 	EXPECT_EQ(1, heard(fd, map, "at home"));
 }
 
+/*
+ * Each way to write to what @fd maps is refused; true if so, and reading is not. It has
+ * mapped that before: with the last mapping it would lose the buffer, and get its own.
+ */
+static bool maps_read_only(int fd)
+{
+	const int prots[] = { PROT_READ, PROT_NONE };
+	bool good = true;
+	unsigned int i;
+	void *map;
+
+	good &= ring_map_err(fd, PAGES, PROT_READ | PROT_WRITE) == -EACCES;
+	good &= ring_map_err(fd, PAGES, PROT_WRITE) == -EACCES;
+	for (i = 0; i < ARRAY_SIZE(prots); i++) {
+		map = ring_map(fd, PAGES, prots[i]);
+		if (map == MAP_FAILED)
+			return false;
+		good &= protect(map, PROT_READ | PROT_WRITE) == -EACCES;
+		good &= protect(map, PROT_WRITE) == -EACCES;
+		good &= !protect(map, PROT_READ);
+		munmap(map, ring_len(PAGES));
+	}
+	return good;
+}
+
+/* Nor is an event of a task a way to write to a recorder, which needs no privilege. H32 */
+TEST_F(buffers, task_is_redirected)
+{
+	struct perf_event_snapshot s = { .size = sizeof(s) };
+	struct perf_event_attr attr = fault_attr(1);
+	struct perf_event_attr recorder = say_attr();
+	struct member m;
+	int fd[2], i, ns, writer;
+	void *held[2];
+	__u64 id;
+
+	ASSERT_EQ(0, ns_create(&m, &recorder, self->cpu, PAGES, self->ns, &id));
+	writer = member_reopen(id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, writer);
+	for (i = 0; i < 2; i++) {
+		fd[i] = event_open(&attr, 0, self->cpu, -1, 0);
+		ASSERT_LE(0, fd[i]);
+		ASSERT_EQ(0, event_ioctl(fd[i], PERF_EVENT_IOC_SET_OUTPUT, i ? writer : m.fd));
+		EXPECT_EQ(-EACCES, ring_map_err(fd[i], PAGES, PROT_READ | PROT_WRITE));
+		held[i] = ring_map(fd[i], PAGES, PROT_READ);
+		ASSERT_NE(MAP_FAILED, held[i]);
+		touch_pages(4);
+		EXPECT_LE(4, sampled(fd[i], m.map));
+		EXPECT_TRUE(maps_read_only(fd[i]));
+	}
+
+	/* A swap changes nothing about that. */
+	ns = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, ns);
+	ASSERT_EQ(0, event_ioctl(ns, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s));
+	for (i = 0; i < 2; i++) {
+		EXPECT_TRUE(maps_read_only(fd[i]));
+		EXPECT_EQ(-EACCES, protect(held[i], PROT_READ | PROT_WRITE));
+	}
+	member_close(&m);
+	EXPECT_TRUE(maps_read_only(fd[0]));
+
+	/* It is not for good: what it maps for itself is its own. */
+	for (i = 0; i < 2; i++) {
+		munmap(held[i], ring_len(PAGES));
+		held[i] = ring_map(fd[i], PAGES, PROT_READ | PROT_WRITE);
+		ASSERT_NE(MAP_FAILED, held[i]);
+		((struct perf_event_mmap_page *)held[i])->data_tail = 8;
+	}
+	say("unharmed");
+	EXPECT_EQ(1, heard_in(id, 0, self->cpu, "unharmed"));
+}
+
+/* The same when it was there before what it writes to was published. H32 */
+TEST_F(buffers, task_redirected_before)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	struct perf_event_attr recorder = say_attr();
+	struct perf_event_persist info;
+	struct member m;
+	void *guest, *none;
+	__u64 id;
+	int fd;
+
+	ASSERT_EQ(0, member_open(&m, &recorder, self->cpu, PAGES));
+	fd = event_open(&attr, 0, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
+	guest = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, guest);
+	none = ring_map(fd, PAGES, PROT_NONE);
+	ASSERT_NE(MAP_FAILED, none);
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	ASSERT_EQ(0, set_name_str(m.fd, self->ns));
+	EXPECT_EQ(-EACCES, protect(guest, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(-EACCES, protect(guest, PROT_WRITE));
+	EXPECT_EQ(-EACCES, protect(none, PROT_READ | PROT_WRITE));
+	EXPECT_TRUE(maps_read_only(fd));
+	munmap(none, ring_len(PAGES));
+	EXPECT_TRUE(maps_read_only(fd));
+	touch_pages(4);
+	EXPECT_LE(4, sampled(fd, m.map));
+	munmap(guest, ring_len(PAGES));
+	close(fd);
+	member_close(&m);
+
+	/* A buffer that such an event has mapped for writing is not published. */
+	ASSERT_EQ(0, member_open(&m, &recorder, self->cpu, PAGES));
+	fd = event_open(&attr, 0, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
+	guest = ring_map(fd, PAGES, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, guest);
+	EXPECT_EQ(-EACCES, persist_join(m.fd, id));
+	munmap(guest, ring_len(PAGES));
+	EXPECT_EQ(-EACCES, persist_join(m.fd, id));
+	EXPECT_EQ(-ENOENT, get_persist(m.fd, &info));
+	EXPECT_EQ(1, ns_count(id));
+}
+
 /* Without a buffer a member is a counter, and cannot be given a buffer later. */
 TEST_F(buffers, counter)
 {
 	struct perf_event_attr attr = fault_attr(0);
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id, before, after;
 	int fd, writer;
 
@@ -766,10 +886,10 @@ TEST_F(buffers, counter)
 	ASSERT_EQ((ssize_t)sizeof(after), read(fd, &after, sizeof(after)));
 	EXPECT_LE(before + 32, after);
 
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(0, p.output_id);
 	EXPECT_EQ(0, p.buffer_size);
-	EXPECT_EQ(0, p.flags & PERF_PERSIST_OVERWRITE);
+	EXPECT_EQ(0, p.flags);
 	EXPECT_EQ(-EBUSY, ring_map_err(fd, 1, PROT_READ));
 	EXPECT_EQ(-EBUSY, ring_map_err(fd, 0, PROT_READ));
 	EXPECT_EQ(-EBUSY, ring_map_err(writer, 1, PROT_READ));

@@ -59,7 +59,7 @@ static const char * const act_names[NR_ACTS] = {
 	[FIRST]			= "open the first member on a CPU",
 	[MAP]			= "map",
 	[READ]			= "read",
-	[READER_INFO]		= "GET_PERSIST",
+	[READER_INFO]		= "GET_PERSIST, GET_MEMBER",
 	[READER_CHANGES]	= "disable through a reader's descriptor",
 	[LISTING_CHANGES]	= "disable through a listing",
 	[LISTING_DELETES]	= "delete through a listing",
@@ -439,17 +439,19 @@ static int refusal(int ret)
 static int see_first(struct stage *stage)
 {
 	struct perf_event_attr back = {};
-	struct perf_event_persist p = {
+	struct perf_event_persist_member p = {
 		.size		= sizeof(p),
 		.attr_size	= sizeof(back),
 		.attr		= (unsigned long)&back,
 	};
+	struct perf_event_persist info;
 	int err;
 
-	err = event_ioctl(stage->listing, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p);
+	err = event_ioctl(stage->listing, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)&p);
 	if (err)
 		return err;
-	if (p.event_id != stage->event || strcmp(p.name, stage->ns))
+	if (p.event_id != stage->event || get_persist(stage->listing, &info) ||
+	    strcmp(info.name, stage->ns))
 		return -EPROTO;
 	if (p.flags & PERF_PERSIST_ATTR_WITHHELD)
 		return p.label[0] || p.attr_size || back.size || back.config ? -EPROTO : -EACCES;
@@ -461,7 +463,8 @@ static int see_first(struct stage *stage)
 
 static void act_all(struct stage *stage, const struct kind *kind, int *got)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	char name[NAME_ROOM];
 	int fd, reader;
 	__u64 count, id;
@@ -492,7 +495,7 @@ static void act_all(struct stage *stage, const struct kind *kind, int *got)
 		reader = stage->reader;
 	got[MAP] = ring_map_err(reader, kind->pages, PROT_READ);
 	got[READ] = read(reader, &count, sizeof(count)) == sizeof(count) ? 0 : -errno;
-	got[READER_INFO] = get_persist(reader, &p);
+	got[READER_INFO] = get_member(reader, &p) ?: get_persist(reader, &info);
 	got[READER_CHANGES] = event_ioctl(reader, PERF_EVENT_IOC_DISABLE, 0);
 	fd = got[LISTING] < 0 ? stage->listing : got[LISTING];
 	got[LISTING_CHANGES] = event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);

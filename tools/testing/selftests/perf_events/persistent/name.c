@@ -143,7 +143,7 @@ TEST_F(name, length)
 TEST_F(name, label_bytes)
 {
 	char label[8], before[PERF_PERSIST_NAME_SIZE];
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id;
 	int c;
 
@@ -159,7 +159,7 @@ TEST_F(name, label_bytes)
 			TH_LOG("byte 0x%02x", c);
 		if (ok)
 			snprintf(before, sizeof(before), "%s", label);
-		ASSERT_EQ(0, get_persist(self->fd, &p));
+		ASSERT_EQ(0, get_member(self->fd, &p));
 		EXPECT_STREQ(before, p.label);
 	}
 }
@@ -168,7 +168,8 @@ TEST_F(name, label_bytes)
 TEST_F(name, label_length)
 {
 	char name[PERF_PERSIST_USER_NAME_MAX + 1], label[PERF_PERSIST_NAME_SIZE + 1];
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	__u64 id;
 
 	memset(label, 'l', sizeof(label));
@@ -184,21 +185,24 @@ TEST_F(name, label_length)
 	label[PERF_PERSIST_NAME_SIZE - 1] = '\0';
 	ASSERT_EQ(0, set_name(self->fd, "%s/%s", name, label));
 	ASSERT_EQ(0, persist_new(self->fd, &id));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
-	EXPECT_STREQ(name, p.name);
+	ASSERT_EQ(0, get_member(self->fd, &p));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_STREQ(name, info.name);
 	EXPECT_STREQ(label, p.label);
 }
 
 /* The label starts after the first '/' and keeps those that follow. */
 TEST_F(name, label_with_slashes)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	__u64 id;
 
 	ASSERT_EQ(0, set_name(self->fd, "%s/cpu/event=0xc0,name=insns/", self->ns));
 	ASSERT_EQ(0, persist_new(self->fd, &id));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
-	EXPECT_STREQ(self->ns, p.name);
+	ASSERT_EQ(0, get_member(self->fd, &p));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("cpu/event=0xc0,name=insns/", p.label);
 }
 
@@ -240,21 +244,23 @@ TEST_F(name, bad_address)
 /* Name first: SET_PERSIST publishes. */
 TEST_F(name, name_then_persist)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	__u64 id;
 
 	ASSERT_EQ(0, set_name(self->fd, "%s/faults", self->ns));
 	EXPECT_EQ(0, ns_lookup(self->ns));
-	EXPECT_EQ(-ENOENT, get_persist(self->fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(self->fd, &p));
 
 	ASSERT_EQ(0, persist_new(self->fd, &id));
 	EXPECT_NE(0, id);
 	EXPECT_NE(PERF_PERSIST_NEW, id);
 	EXPECT_EQ(id, ns_lookup(self->ns));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
-	EXPECT_EQ(id, p.ns_id);
+	ASSERT_EQ(0, get_member(self->fd, &p));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_EQ(id, info.ns_id);
 	EXPECT_EQ(event_id(self->fd), p.event_id);
-	EXPECT_STREQ(self->ns, p.name);
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("faults", p.label);
 	EXPECT_EQ(1, ns_count(id));
 }
@@ -262,7 +268,8 @@ TEST_F(name, name_then_persist)
 /* Name last: SET_NAME publishes all members at once, and nothing was to be seen before. */
 TEST_F(name, persist_then_name)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	int fd, reader;
 	__u64 id;
 
@@ -279,18 +286,20 @@ TEST_F(name, persist_then_name)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
 	/* Its creator sees it nevertheless. */
-	ASSERT_EQ(0, get_persist(fd, &p));
-	EXPECT_EQ(id, p.ns_id);
-	EXPECT_STREQ("", p.name);
+	ASSERT_EQ(0, get_member(fd, &p));
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(id, info.ns_id);
+	EXPECT_STREQ("", info.name);
 	EXPECT_STREQ("second", p.label);
 
 	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
 	EXPECT_EQ(id, ns_lookup(self->ns));
 	EXPECT_EQ(2, ns_count(id));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
-	EXPECT_STREQ(self->ns, p.name);
+	ASSERT_EQ(0, get_member(self->fd, &p));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("first", p.label);
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_STREQ("second", p.label);
 	reader = member_reopen(id, event_id(fd), -1, 0);
 	EXPECT_LE(0, reader);
@@ -299,20 +308,23 @@ TEST_F(name, persist_then_name)
 /* Publishing with a label in the same string sets both. */
 TEST_F(name, name_and_label_publish)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	__u64 id;
 
 	ASSERT_EQ(0, persist_new(self->fd, &id));
 	ASSERT_EQ(0, set_name(self->fd, "%s/faults", self->ns));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
-	EXPECT_STREQ(self->ns, p.name);
+	ASSERT_EQ(0, get_member(self->fd, &p));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("faults", p.label);
 }
 
 /* Before SET_PERSIST the last SET_NAME counts, for each of the two parts. */
 TEST_F(name, remembered_name_is_replaced)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	__u64 id;
 
 	ASSERT_EQ(0, set_name(self->fd, "%s-old/one", self->ns));
@@ -320,8 +332,9 @@ TEST_F(name, remembered_name_is_replaced)
 	ASSERT_EQ(0, set_name(self->fd, "/two"));
 	ASSERT_EQ(-EINVAL, set_name(self->fd, "%s.new/three", self->ns));
 	ASSERT_EQ(0, persist_new(self->fd, &id));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
-	EXPECT_STREQ(self->ns, p.name);
+	ASSERT_EQ(0, get_member(self->fd, &p));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("two", p.label);
 	EXPECT_EQ(id, ns_lookup(self->ns));
 }
@@ -329,7 +342,8 @@ TEST_F(name, remembered_name_is_replaced)
 /* A published namespace keeps its name; its labels can change. */
 TEST_F(name, published_is_not_renamed)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	__u64 id;
 
 	ASSERT_EQ(0, set_name(self->fd, "%s/one", self->ns));
@@ -338,19 +352,20 @@ TEST_F(name, published_is_not_renamed)
 	EXPECT_EQ(-EBUSY, set_name(self->fd, "%s-other/two", self->ns));
 	EXPECT_EQ(-EBUSY, set_name(self->fd, "%s/two", self->ns));
 	EXPECT_EQ(-EBUSY, set_name(self->fd, "%s", self->ns));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
-	EXPECT_STREQ(self->ns, p.name);
+	ASSERT_EQ(0, get_member(self->fd, &p));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("one", p.label);
 
 	EXPECT_EQ(0, set_name(self->fd, "/three"));
-	ASSERT_EQ(0, get_persist(self->fd, &p));
+	ASSERT_EQ(0, get_member(self->fd, &p));
 	EXPECT_STREQ("three", p.label);
 }
 
 /* Name first and taken: the event is in no namespace afterwards. */
 TEST_F(name, taken_name_first)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id, id2;
 	int fd;
 
@@ -361,7 +376,7 @@ TEST_F(name, taken_name_first)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
 	EXPECT_EQ(-EEXIST, persist_new(fd, &id2));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(-ENOENT, persist_claim(fd));
 	EXPECT_EQ(1, ns_count(id));
 	EXPECT_EQ(id, ns_lookup(self->ns));

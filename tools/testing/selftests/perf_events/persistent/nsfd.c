@@ -44,33 +44,36 @@ FIXTURE_TEARDOWN_PARENT(nsfd)
 
 static int list_start(int fd)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist info;
 
-	return next_member(fd, &p);
+	return get_persist(fd, &info);
 }
 
 /* The cursor is the event id: members come in its order, each once, then -ENOENT. */
 TEST_F(nsfd, listing)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
 	int i;
 
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, next_member(self->reader, &p));
 		EXPECT_EQ(self->event[i], p.event_id);
-		EXPECT_EQ(self->id, p.ns_id);
 		EXPECT_EQ(self->cpu, p.cpu);
-		EXPECT_STREQ(self->ns, p.name);
 		EXPECT_EQ(i < 2 ? self->event[i] : 0, p.output_id);
 		EXPECT_EQ(i < 2 ? PAGES * page_size() : 0, p.buffer_size);
 	}
 	EXPECT_EQ(-ENOENT, next_member(self->reader, &p));
+	ASSERT_EQ(0, get_persist(self->reader, &info));
+	EXPECT_EQ(self->id, info.ns_id);
+	EXPECT_EQ(3, info.nr_members);
+	EXPECT_STREQ(self->ns, info.name);
 }
 
 /* It need not be the id of a member: any number has a successor or none. H17 */
 TEST_F(nsfd, listing_from_anywhere)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 
 	p.event_id = self->event[1] - 1;
 	ASSERT_EQ(0, next_member(self->reader, &p));
@@ -95,7 +98,7 @@ TEST_F(nsfd, listing_from_anywhere)
 /* Listings on two descriptors do not disturb one another, nor the verbs. */
 TEST_F(nsfd, two_listings)
 {
-	struct perf_event_persist p = {}, p2 = {};
+	struct perf_event_persist_member p = {}, p2 = {};
 
 	ASSERT_EQ(0, next_member(self->reader, &p));
 	ASSERT_EQ(0, next_member(self->writer, &p2));
@@ -108,7 +111,8 @@ TEST_F(nsfd, two_listings)
 /* An unbound descriptor is bound by name: a lookup that needs no sysfs. */
 TEST_F(nsfd, bind_by_name)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
 	int fd;
 
 	fd = ns_open(PERF_PERSIST_NEW, 0);
@@ -122,7 +126,8 @@ TEST_F(nsfd, bind_by_name)
 	EXPECT_EQ(-EFAULT, set_name_str(fd, NULL));
 	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
 	ASSERT_EQ(0, next_member(fd, &p));
-	EXPECT_EQ(self->id, p.ns_id);
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(self->id, info.ns_id);
 	EXPECT_EQ(self->event[0], p.event_id);
 
 	/* Once. */
@@ -163,12 +168,14 @@ TEST_F(nsfd, bind_to_published_only)
 /* Unbound, it can do nothing else. */
 TEST_F(nsfd, unbound)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	int fd;
 
 	fd = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EINVAL, get_persist(fd, &p));
+	EXPECT_EQ(-EINVAL, get_member(fd, &p));
+	EXPECT_EQ(-EINVAL, get_persist(fd, &info));
 	EXPECT_EQ(-EINVAL, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 	EXPECT_EQ(-EINVAL, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_EQ(-EINVAL, ns_delete(fd));
@@ -181,7 +188,7 @@ TEST_F(nsfd, unbound)
 /* DISABLE and ENABLE reach every member, whoever has it open. */
 TEST_F(nsfd, disable_enable)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int i;
 
 	ASSERT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
@@ -207,7 +214,7 @@ TEST_F(nsfd, disable_enable)
 /* A shell can do that, and see it. */
 TEST_F(nsfd, sysfs_enabled)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	char path[512], text[8];
 	struct stat st;
 	int i;
@@ -252,7 +259,7 @@ TEST_F(nsfd, sysfs_enabled)
 TEST_F(nsfd, created_disabled)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	char name[NAME_ROOM];
 	struct member m;
 	__u64 id;
@@ -261,7 +268,7 @@ TEST_F(nsfd, created_disabled)
 	attr.disabled = 1;
 	snprintf(name, sizeof(name), "%s-2", self->ns);
 	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, name, &id));
-	ASSERT_EQ(0, get_persist(m.fd, &p));
+	ASSERT_EQ(0, get_member(m.fd, &p));
 	EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
 	say("disabled");
 	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
@@ -323,7 +330,8 @@ TEST_F(nsfd, other_calls)
 /* After deletion by whomever, every call says so. */
 TEST_F(nsfd, deleted)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
 
 	ASSERT_EQ(0, ns_delete(self->writer));
 	EXPECT_EQ(-ENODEV, ns_delete(self->writer));
@@ -331,6 +339,7 @@ TEST_F(nsfd, deleted)
 	EXPECT_EQ(-ENODEV, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_EQ(-ENODEV, next_member(self->writer, &p));
 	EXPECT_EQ(-ENODEV, next_member(self->reader, &p));
+	EXPECT_EQ(-ENODEV, get_persist(self->reader, &info));
 	p.event_id = self->event[0];
 	EXPECT_EQ(-ENODEV, next_member(self->reader, &p));
 	EXPECT_EQ(POLLHUP, poll_now(self->reader) & POLLHUP);
@@ -397,10 +406,11 @@ TEST_F(nsfd, poll_changes)
 /* What does not change the listing is no news: samples, readers, failed calls. H10 */
 TEST_F(nsfd, poll_ignores_the_rest)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
 	int fd;
 
-	ASSERT_EQ(0, next_member(self->reader, &p));
+	ASSERT_EQ(0, get_persist(self->reader, &info));
 	say("a sample");
 	EXPECT_EQ(0, poll_now(self->reader));
 	fd = member_reopen(self->id, 0, self->cpu, 0);
@@ -410,8 +420,9 @@ TEST_F(nsfd, poll_ignores_the_rest)
 	EXPECT_EQ(-EBUSY, set_name(self->m[0].fd, "%s-other/label", self->ns));
 	EXPECT_EQ(0, poll_now(self->reader));
 
-	/* Going on with a listing is not starting one. */
+	/* Walking the members does not tell of the namespace. */
 	ASSERT_EQ(0, set_name(self->m[2].fd, "/changed"));
+	ASSERT_EQ(0, next_member(self->reader, &p));
 	ASSERT_EQ(0, next_member(self->reader, &p));
 	EXPECT_EQ(POLLPRI, poll_now(self->reader));
 }
@@ -455,7 +466,7 @@ TEST_F(nsfd, poll_wakes_all)
 /* An open namespace descriptor keeps nothing alive. */
 TEST_F(nsfd, is_no_opener)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int i;
 
 	for (i = 0; i < 3; i++)

@@ -51,7 +51,8 @@ static void use(struct passed *p)
 	struct perf_event_attr attr = say_attr();
 	int reader = p->fd[READER], writer = p->fd[WRITER];
 	int listing = p->fd[LISTING], manager = p->fd[MANAGER];
-	struct perf_event_persist info;
+	struct perf_event_persist_member info;
+	struct perf_event_persist ns = {};
 	char path[64];
 	__u64 count;
 	void *map;
@@ -60,7 +61,7 @@ static void use(struct passed *p)
 	for (i = 0; i < NR_FDS; i++)
 		p->mode[i] = access_mode(p->fd[i]);
 
-	p->info = get_persist(reader, &info);
+	p->info = get_member(reader, &info) ?: get_persist(reader, &ns);
 	p->id_ioctl = event_id(reader) == p->event ? 0 : -EPROTO;
 	p->count = read(reader, &count, sizeof(count)) == sizeof(count) ? 0 : -errno;
 	map = ring_map(reader, PAGES, PROT_READ);
@@ -82,7 +83,7 @@ static void use(struct passed *p)
 	p->writer_claims = persist_claim(writer);
 
 	memset(&info, 0, sizeof(info));
-	p->listed = next_member(listing, &info);
+	p->listed = next_member(listing, &info) ?: get_persist(listing, &ns);
 	p->withheld = !!(info.flags & PERF_PERSIST_ATTR_WITHHELD);
 	p->listing_changes = change(listing);
 	p->listing_deletes = ns_delete(listing);
@@ -92,7 +93,7 @@ static void use(struct passed *p)
 	p->reopened_writer = member_reopen(p->id, p->event, -1, PERF_PERSIST_OPEN_WRITE);
 	p->ns_opened = ns_open(p->id, 0);
 	fd = ns_open(PERF_PERSIST_NEW, 0);
-	p->ns_bound = fd < 0 ? fd : set_name_str(fd, info.name);
+	p->ns_bound = fd < 0 ? fd : set_name_str(fd, ns.name);
 	p->ns_writer = ns_open(p->id, PERF_PERSIST_OPEN_WRITE);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", reader);
 	p->proc_writer = neg_errno(open(path, O_RDWR));
@@ -351,7 +352,7 @@ FIXTURE_TEARDOWN_PARENT(passing)
 TEST_F(passing, to_nobody)
 {
 	struct passed *p = self->p;
-	struct perf_event_persist info;
+	struct perf_event_persist_member info;
 
 	ASSERT_EQ(0, variant->pass(p, self->memfd));
 	ASSERT_EQ(1, p->done);
@@ -398,7 +399,7 @@ TEST_F(passing, to_nobody)
 	EXPECT_EQ(0, p->manager_changes);
 	EXPECT_EQ(0, p->manager_deletes);
 	EXPECT_EQ(0, ns_lookup(self->ns));
-	ASSERT_EQ(0, get_persist(self->m.fd, &info));
+	ASSERT_EQ(0, get_member(self->m.fd, &info));
 	EXPECT_STREQ("first", info.label);
 }
 
@@ -408,7 +409,7 @@ TEST(to_root)
 	struct perf_event_attr attr = say_attr();
 	char ns[NS_ROOM], paranoid[16], byte;
 	int cpu, cpu2, ready[2], pidfd, *fd;
-	struct perf_event_persist info = {};
+	struct perf_event_persist_member info = {};
 	int reader, listing;
 	const char *missing;
 	pid_t pid;
@@ -449,7 +450,7 @@ TEST(to_root)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
-	ASSERT_EQ(0, get_persist(reader, &info));
+	ASSERT_EQ(0, get_member(reader, &info));
 	EXPECT_EQ(0, ring_map_err(reader, PAGES, PROT_READ));
 	EXPECT_EQ(-EACCES, ring_map_err(reader, PAGES, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(-EACCES, change(reader));

@@ -139,6 +139,7 @@ static inline int ns_delete(int ns_fd)
 	return set_persist(ns_fd, NULL);
 }
 
+/* Of the namespace, or of the one that the event is in */
 static inline int get_persist(int fd, struct perf_event_persist *p)
 {
 	memset(p, 0, sizeof(*p));
@@ -146,15 +147,22 @@ static inline int get_persist(int fd, struct perf_event_persist *p)
 	return neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, p));
 }
 
+static inline int get_member(int fd, struct perf_event_persist_member *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->size = sizeof(*p);
+	return neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, p));
+}
+
 /* The member of the namespace that follows the one @p describes. */
-static inline int next_member(int ns_fd, struct perf_event_persist *p)
+static inline int next_member(int ns_fd, struct perf_event_persist_member *p)
 {
 	__u64 last = p->event_id;
 
 	memset(p, 0, sizeof(*p));
 	p->size = sizeof(*p);
 	p->event_id = last;
-	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_GET_PERSIST, p));
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_GET_MEMBER, p));
 }
 
 static inline __u64 event_id(int fd)
@@ -211,10 +219,88 @@ static inline int persist_join(int fd, __u64 id)
 	return err;
 }
 
+/* What namespaces are told */
+
+static inline int ns_stop(int ns_fd)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_STOP, 0));
+}
+
+static inline int ns_resume(int ns_fd)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_RESUME, 0));
+}
+
+/* Id of a new snapshot */
+static inline int ns_snapshot(int ns_fd, __u64 *id)
+{
+	struct perf_event_snapshot s = { .size = sizeof(s) };
+	int err = neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, &s));
+
+	*id = s.ns_id;
+	return err;
+}
+
+static inline int ns_keep(int ns_fd, __u32 nr)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_KEEP, &nr));
+}
+
+static inline int ns_spares(int ns_fd, __u32 nr)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_SPARES, &nr));
+}
+
+static inline int ns_note(int ns_fd, const char *text)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_SET_NOTE, text));
+}
+
+/* Triggers of a namespace */
+
+static inline int trigger_add(int ns_fd, struct perf_event_trigger *t)
+{
+	t->size = sizeof(*t);
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_ADD_TRIGGER, t));
+}
+
+static inline int trigger_add_event(int ns_fd, __u32 number, int fd)
+{
+	struct perf_event_trigger_event arg = { .number = number, .fd = fd };
+
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_ADD_TRIGGER_EVENT, &arg));
+}
+
+static inline int trigger_get(int ns_fd, __u32 number, struct perf_event_trigger *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->size = sizeof(*t);
+	t->number = number - 1;
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_GET_TRIGGER, t));
+}
+
+static inline int trigger_state(int ns_fd, __u32 number, struct perf_event_trigger_state *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->size = sizeof(*st);
+	st->number = number;
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, st));
+}
+
+static inline int trigger_arm(int ns_fd, __u32 number)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_ARM_TRIGGER, &number));
+}
+
+static inline int trigger_del(int ns_fd, __u32 number)
+{
+	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_DEL_TRIGGER, &number));
+}
+
 /* Number of members that a new listing shows, or an error. */
 static inline int ns_count(__u64 ns)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int fd, err, n = 0;
 
 	fd = ns_open(ns, 0);
@@ -278,8 +364,8 @@ static inline int set_online(int cpu, bool online)
 	return write_file(path, online ? "1" : "0");
 }
 
-/* Id that sysfs gives for the namespace of this name, 0: there is none. */
-static inline __u64 ns_lookup(const char *name)
+/* Id that sysfs gives for the namespace of this name, 0: it shows none. */
+static inline __u64 ns_listed(const char *name)
 {
 	char path[512], text[64];
 	unsigned long long id;
@@ -288,6 +374,24 @@ static inline __u64 ns_lookup(const char *name)
 	if (read_file(path, text, sizeof(text)) < 0 ||
 	    sscanf(text, "config=0x%llx", &id) != 1)
 		return 0;
+	return id;
+}
+
+/* The same of a snapshot that a trigger took and that is in sysfs in a moment. */
+static inline __u64 ns_lookup(const char *name)
+{
+	struct perf_event_persist info;
+	__u64 id = ns_listed(name);
+	int fd;
+
+	if (id)
+		return id;
+	fd = ns_open(~0ULL, 0);
+	if (fd < 0)
+		return 0;
+	if (!set_name_str(fd, name) && !get_persist(fd, &info))
+		id = info.ns_id;
+	close(fd);
 	return id;
 }
 
@@ -622,7 +726,7 @@ static inline int ring_count(int fd, const void *map, record_match match, const 
 	} rec;
 	const struct perf_event_header *hdr = &rec.hdr;
 	__s64 size = page->data_size, pos, end;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int n = 0;
 	char *copy;
 	__s64 i;
@@ -636,7 +740,7 @@ static inline int ring_count(int fd, const void *map, record_match match, const 
 	memcpy(copy, (const char *)map + page->data_offset, size);
 	if (pos < 0) {
 		end = pos + size;
-		if (fd >= 0 && !get_persist(fd, &p))
+		if (fd >= 0 && !get_member(fd, &p))
 			end = (long)p.head + size;
 		if (end > 0)
 			end = 0;
@@ -676,14 +780,14 @@ static inline int heard(int fd, const void *map, const char *text)
 /* How often @text is in the buffer of a member that is opened for it. */
 static inline int heard_in(__u64 ns, __u64 event, int cpu, const char *text)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	void *map;
 	int fd, n;
 
 	fd = member_reopen(ns, event, cpu, 0);
 	if (fd < 0)
 		return fd;
-	n = get_persist(fd, &p);
+	n = get_member(fd, &p);
 	if (!n) {
 		map = ring_map(fd, p.buffer_size / page_size(), PROT_READ);
 		n = map == MAP_FAILED ? -errno : heard(fd, map, text);

@@ -187,7 +187,7 @@ static const struct {
 	{ "claim", claim, { EBUSY, ENOENT, ENODEV } },
 	{ "redirect", redirect, { EBUSY, EINVAL, ENODEV, EBADF } },
 	{ "map", map, { EBUSY, EINVAL, ENODEV, EACCES } },
-	{ "switch event", switch_event },
+	{ "switch event", switch_event, { ENODEV } },
 	{ "switch namespace", switch_ns, { ENOENT, ENODEV, EINVAL } },
 	{ "reopen", reopen, { ENOENT, EINVAL, ENODEV, EBUSY } },
 	{ "list", list, { ENOENT, EINVAL, ENODEV } },

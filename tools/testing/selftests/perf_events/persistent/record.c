@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What members record and report: samples, filters, programs, cgroups, and the
- * description that GET_PERSIST gives of them.
+ * description that GET_MEMBER gives of them.
  */
 #include "persistent.h"
 
@@ -38,14 +38,14 @@ static __u64 now_boottime(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-static int get_attr(int fd, struct perf_event_persist *p, struct perf_event_attr *attr)
+static int get_attr(int fd, struct perf_event_persist_member *p, struct perf_event_attr *attr)
 {
 	memset(attr, 0xff, sizeof(*attr));
 	memset(p, 0, sizeof(*p));
 	p->size = sizeof(*p);
 	p->attr = (unsigned long)attr;
 	p->attr_size = sizeof(*attr);
-	return event_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)p);
+	return event_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)p);
 }
 
 /* N system calls are N samples, with the filter and long after its creator. H1 */
@@ -199,7 +199,8 @@ TEST_F(record, description)
 {
 	struct perf_event_attr attr = say_attr();
 	__u64 id, before, after, event;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	char name[NAME_ROOM];
 	struct member m;
 	int fd;
@@ -215,23 +216,24 @@ TEST_F(record, description)
 
 	fd = member_reopen(id, 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, get_persist(fd, &p));
-	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER2, p.size);
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE, p.flags);
-	EXPECT_EQ(id, p.ns_id);
+	ASSERT_EQ(0, get_member(fd, &p));
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(PERF_EVENT_PERSIST_MEMBER_SIZE_VER0, p.size);
+	EXPECT_EQ(PERF_EVENT_PERSIST_SIZE_VER0, info.size);
+	EXPECT_EQ(0, p.flags);
+	EXPECT_EQ(id, info.ns_id);
 	EXPECT_EQ(event, p.event_id);
 	EXPECT_EQ(event, p.output_id);
 	EXPECT_EQ(PAGES * page_size(), p.buffer_size);
 	EXPECT_EQ(0, p.lost);
-	EXPECT_LE(before, p.created_ns);
-	EXPECT_GE(after, p.created_ns);
+	EXPECT_LE(before, info.created_ns);
+	EXPECT_GE(after, info.created_ns);
 	EXPECT_EQ(0, p.cgroup_id);
 	EXPECT_EQ(self->cpu, p.cpu);
-	EXPECT_EQ(geteuid(), p.owner_uid);
-	EXPECT_STREQ("the owner", p.owner_comm);
-	EXPECT_STREQ(self->ns, p.name);
+	EXPECT_EQ(geteuid(), info.owner_uid);
+	EXPECT_STREQ("the owner", info.owner_comm);
+	EXPECT_STREQ(self->ns, info.name);
 	EXPECT_STREQ("dummy:u", p.label);
-	EXPECT_EQ(0, p.__reserved);
 	EXPECT_EQ(0, p.attr_size);
 	EXPECT_EQ(0, p.attr);
 }
@@ -240,7 +242,7 @@ TEST_F(record, description)
 TEST_F(record, attr)
 {
 	struct perf_event_attr attr = fault_attr(0), back;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member m;
 	int fd, ns;
 	__u64 id;
@@ -281,7 +283,7 @@ TEST_F(record, attr)
 TEST_F(record, attr_opens_another)
 {
 	struct perf_event_attr attr = say_attr(), back;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member m;
 	__u64 id;
 
@@ -297,7 +299,7 @@ TEST_F(record, attr_opens_another)
 TEST_F(record, attr_has_current_period)
 {
 	struct perf_event_attr attr = fault_attr(1000), back;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id, period = 2000;
 	int writer, reader;
 
@@ -316,7 +318,7 @@ TEST_F(record, attr_has_no_pointers)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) }, back;
 	static const char function[] = "kernel_clone";
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	char text[32];
 	__u64 id;
 	int fd;
@@ -410,7 +412,7 @@ static int join_cgroup(const char *cgroup)
 TEST_F(record, cgroup)
 {
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	char root[256], type[32];
 	struct member m;
 	struct stat st;
@@ -451,7 +453,7 @@ TEST_F(record, cgroup)
 	ASSERT_LE(0, fd);
 	m.map = ring_map(fd, PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, m.map);
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(st.st_ino, p.cgroup_id);
 
 	say("outside");
@@ -470,7 +472,7 @@ TEST_F(record, cgroup)
 	/* The cgroup can be removed; the member still says whose it was. */
 	EXPECT_EQ(0, rmdir(self->cgroup));
 	self->cgroup[0] = '\0';
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(st.st_ino, p.cgroup_id);
 	EXPECT_EQ(1, heard(fd, m.map, "inside"));
 }

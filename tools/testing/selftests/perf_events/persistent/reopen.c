@@ -59,16 +59,18 @@ TEST_F(reopen, first_on_cpu)
 /* config1 = event id opens that one; a CPU may be given and has to be its own. */
 TEST_F(reopen, by_event_id)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	int fd, i;
 
 	for (i = 0; i < 2; i++) {
 		fd = member_reopen(self->id, self->event[i], -1, 0);
 		ASSERT_LE(0, fd);
 		EXPECT_EQ(self->event[i], event_id(fd));
-		ASSERT_EQ(0, get_persist(fd, &p));
+		ASSERT_EQ(0, get_member(fd, &p));
+		ASSERT_EQ(0, get_persist(fd, &info));
 		EXPECT_EQ(self->event[i], p.event_id);
-		EXPECT_EQ(self->id, p.ns_id);
+		EXPECT_EQ(self->id, info.ns_id);
 		close(fd);
 
 		fd = member_reopen(self->id, self->event[i], self->cpu, 0);
@@ -345,7 +347,7 @@ TEST_F(reopen, each_its_own_mode)
 /* A writer's ioctls act on the event everybody sees. */
 TEST_F(reopen, writer_disables_and_enables)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int reader, writer;
 	void *map;
 
@@ -354,14 +356,14 @@ TEST_F(reopen, writer_disables_and_enables)
 	map = ring_map(reader, PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, map);
 
-	ASSERT_EQ(0, get_persist(reader, &p));
+	ASSERT_EQ(0, get_member(reader, &p));
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_DISABLED);
 	ASSERT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_DISABLE, 0));
-	ASSERT_EQ(0, get_persist(reader, &p));
+	ASSERT_EQ(0, get_member(reader, &p));
 	EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
 	say("disabled");
 	ASSERT_EQ(0, event_ioctl(writer, PERF_EVENT_IOC_ENABLE, 0));
-	ASSERT_EQ(0, get_persist(reader, &p));
+	ASSERT_EQ(0, get_member(reader, &p));
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_DISABLED);
 	say("enabled");
 	EXPECT_EQ(0, heard(reader, map, "disabled"));

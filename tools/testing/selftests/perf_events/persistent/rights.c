@@ -50,7 +50,7 @@ TEST_F(rights, reader_ioctls)
 {
 	struct perf_event_attr attr = say_attr();
 	struct perf_event_query_bpf query = {};
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 period = 1, id = PERF_PERSIST_NEW, flags = PERF_PERSIST_ALL_CPUS;
 	const struct {
 		const char *name;
@@ -85,8 +85,8 @@ TEST_F(rights, reader_ioctls)
 
 	/* Nothing happened, and the two that read do work. */
 	EXPECT_EQ(self->event, event_id(self->reader));
-	ASSERT_EQ(0, get_persist(self->reader, &p));
-	EXPECT_EQ(PERF_PERSIST_OVERWRITE, p.flags);
+	ASSERT_EQ(0, get_member(self->reader, &p));
+	EXPECT_EQ(0, p.flags);
 	EXPECT_STREQ("first", p.label);
 	say("untouched");
 	EXPECT_EQ(1, heard(self->reader, self->m.map, "untouched"));
@@ -201,7 +201,7 @@ TEST_F(rights, reader_is_not_for_bpf)
 /* Making, joining, naming, claiming takes CAP_PERFMON at the call, whoever opened the event. */
 TEST_F(rights, no_capability)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int fd, unnamed;
 	__u64 id, id2;
 
@@ -225,9 +225,9 @@ TEST_F(rights, no_capability)
 	EXPECT_EQ(-EACCES, persist_set_flags(fd, PERF_PERSIST_ALL_CPUS));
 	EXPECT_EQ(-EACCES, persist_set_flags(unnamed, PERF_PERSIST_ALL_CPUS));
 
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	EXPECT_STREQ("first", p.label);
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
@@ -378,7 +378,7 @@ TEST_F(rights, write_access)
 /* An open descriptor carries what it was opened with, as any file does. */
 TEST_F(rights, descriptor_carries_access)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	pid_t pid;
 
 	pid = fork_child();
@@ -387,7 +387,7 @@ TEST_F(rights, descriptor_carries_access)
 		drop_caps(privileges());
 		if (setresuid(NOBODY, NOBODY, NOBODY))
 			_exit(1);
-		EXPECT_EQ(0, get_persist(self->reader, &p));
+		EXPECT_EQ(0, get_member(self->reader, &p));
 		EXPECT_NE(MAP_FAILED, ring_map(self->reader, PAGES, PROT_READ));
 		EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
 		EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
@@ -437,7 +437,7 @@ TEST_F(rights, paranoid)
 /* An id, or a way to bind one, is not a way around. */
 TEST_F(rights, bind_by_name_is_checked)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int fd, err;
 
 	if (set_paranoid(1))
@@ -452,7 +452,8 @@ TEST_F(rights, bind_by_name_is_checked)
 /* Members are judged by their own attr: raw tracepoints are for -1 only. H16 */
 TEST_F(rights, tracepoint_data)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
 	struct perf_event_attr attr, back;
 	int fd, ns, seen = 0;
 	struct member m;
@@ -488,7 +489,7 @@ TEST_F(rights, tracepoint_data)
 		p.event_id = last;
 		p.attr = (unsigned long)&back;
 		p.attr_size = sizeof(back);
-		if (event_ioctl(ns, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p))
+		if (event_ioctl(ns, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)&p))
 			break;
 		seen++;
 		if (p.event_id == event) {
@@ -503,8 +504,10 @@ TEST_F(rights, tracepoint_data)
 			EXPECT_STREQ("first", p.label);
 			EXPECT_EQ(PERF_TYPE_SOFTWARE, back.type);
 		}
-		EXPECT_STREQ(self->ns, p.name);
 	}
+	ASSERT_EQ(0, get_persist(ns, &info));
+	EXPECT_STREQ(self->ns, info.name);
+	EXPECT_EQ(2, info.nr_members);
 	EXPECT_EQ(2, seen);
 }
 

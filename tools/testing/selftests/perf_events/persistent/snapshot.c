@@ -8,10 +8,11 @@
 #include "persistent.h"
 
 #include <assert.h>
+#include <time.h>
 #include <sys/resource.h>
 
 static_assert(sizeof(struct perf_event_snapshot) == PERF_EVENT_SNAPSHOT_SIZE_VER0, "size");
-static_assert(PERF_EVENT_SNAPSHOT_SIZE_VER0 == 40, "first size");
+static_assert(PERF_EVENT_SNAPSHOT_SIZE_VER0 == 32, "first size");
 
 #define SNAPSHOTS	50
 #define RESUMES		200
@@ -21,6 +22,14 @@ static int take(int ns_fd, struct perf_event_snapshot *s)
 {
 	s->size = sizeof(*s);
 	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, s));
+}
+
+static __u64 now_boottime(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
 static int take_one(__u64 ns, __u64 *snap)
@@ -83,11 +92,17 @@ FIXTURE_TEARDOWN_PARENT(snapshot)
 TEST_F(snapshot, taken)
 {
 	struct perf_event_snapshot s = {};
-	struct perf_event_persist p, q;
+	struct perf_event_persist_member p, q;
+	struct perf_event_persist ns, snap;
+	__u64 begin, end;
 	int fd;
 
+	ASSERT_EQ(0, get_persist(self->fd, &ns));
+	EXPECT_EQ(0, ns.number);
 	say("before");
+	begin = now_boottime();
 	ASSERT_EQ(0, take(self->fd, &s));
+	end = now_boottime();
 	say("after");
 
 	EXPECT_EQ(1, s.number);
@@ -102,28 +117,49 @@ TEST_F(snapshot, taken)
 	EXPECT_EQ(0, heard(-1, self->m.map, "after"));
 
 	/* The event is the same, in the listing and in its records. */
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	fd = member_reopen(s.ns_id, p.event_id, -1, 0);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, get_persist(fd, &q));
+	ASSERT_EQ(0, get_member(fd, &q));
 	EXPECT_EQ(event_id(self->m.fd), event_id(fd));
 	EXPECT_EQ(p.event_id, q.event_id);
 	EXPECT_EQ(p.event_id, q.output_id);
 	EXPECT_EQ(p.cpu, q.cpu);
 	EXPECT_EQ(p.buffer_size, q.buffer_size);
-	EXPECT_STREQ(self->snap, q.name);
-	EXPECT_EQ(PERF_PERSIST_SNAPSHOT | PERF_PERSIST_OVERWRITE, q.flags);
-	EXPECT_EQ(self->id, q.source_id);
-	EXPECT_EQ(1, q.number);
+	EXPECT_EQ(p.pid_ns, q.pid_ns);
+	EXPECT_EQ(0, q.flags);
 	EXPECT_EQ(0, q.trigger);
-	EXPECT_LE(p.created_ns, q.created_ns);
 	EXPECT_EQ(0, q.buffer_seq);
 	EXPECT_EQ(((struct perf_event_mmap_page *)self->m.map)->data_head, q.head);
-
-	EXPECT_EQ(0, p.source_id);
-	EXPECT_EQ(1, p.number);
-	EXPECT_EQ(PERF_PERSIST_KEEP_DEFAULT, p.keep);
 	EXPECT_EQ(1, p.buffer_seq);
+
+	ASSERT_EQ(0, get_persist(fd, &snap));
+	EXPECT_EQ(s.ns_id, snap.ns_id);
+	EXPECT_STREQ(self->snap, snap.name);
+	EXPECT_EQ(PERF_PERSIST_SNAPSHOT, snap.flags);
+	EXPECT_EQ(self->id, snap.source_id);
+	EXPECT_EQ(1, snap.number);
+	EXPECT_EQ(0, snap.trigger);
+	EXPECT_EQ(0, snap.keep);
+	EXPECT_EQ(0, snap.spares);
+	EXPECT_EQ(1, snap.nr_members);
+	EXPECT_EQ(ns.owner_uid, snap.owner_uid);
+	EXPECT_STREQ(ns.owner_comm, snap.owner_comm);
+
+	/* The swap is in the time that taking it takes. */
+	EXPECT_LE(begin, snap.swap_begin_ns);
+	EXPECT_LE(snap.swap_begin_ns, snap.created_ns);
+	EXPECT_GE(end, snap.created_ns);
+
+	EXPECT_EQ(0, ns.source_id);
+	EXPECT_EQ(0, ns.swap_begin_ns);
+	EXPECT_EQ(0, ns.trigger);
+	EXPECT_GE(begin, ns.created_ns);
+	EXPECT_EQ(PERF_PERSIST_KEEP_DEFAULT, ns.keep);
+	ASSERT_EQ(0, get_persist(self->fd, &snap));
+	EXPECT_EQ(1, snap.number);
+	EXPECT_EQ(ns.created_ns, snap.created_ns);
+	EXPECT_EQ(0, snap.swap_begin_ns);
 	EXPECT_EQ(0, ((struct perf_event_mmap_page *)self->m.map)->buffer_seq);
 }
 
@@ -131,7 +167,8 @@ TEST_F(snapshot, taken)
 TEST_F(snapshot, like_a_namespace)
 {
 	struct perf_event_snapshot s = {};
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
 	int ns_fd, fd;
 
 	ASSERT_EQ(0, take(self->fd, &s));
@@ -140,15 +177,16 @@ TEST_F(snapshot, like_a_namespace)
 	ASSERT_LE(0, ns_fd);
 	ASSERT_EQ(0, set_name_str(ns_fd, self->snap));
 	ASSERT_EQ(0, next_member(ns_fd, &p));
-	EXPECT_EQ(s.ns_id, p.ns_id);
 	EXPECT_EQ(-ENOENT, next_member(ns_fd, &p));
+	ASSERT_EQ(0, get_persist(ns_fd, &info));
+	EXPECT_EQ(s.ns_id, info.ns_id);
 
 	fd = member_reopen(s.ns_id, 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(POLLHUP, poll_now(fd));
 	EXPECT_EQ(0, read(fd, &p, sizeof(p)));
 	EXPECT_EQ(-ENOTTY, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
-	EXPECT_EQ(-EINVAL, event_ioctl(ns_fd, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_EQ(-EOPNOTSUPP, event_ioctl(ns_fd, PERF_EVENT_IOC_DISABLE, 0));
 
 	/* Nothing joins it, and no user can make such a name. */
 	EXPECT_EQ(-ENOENT, persist_join_unnamed(counter_open(self->cpu), s.ns_id));
@@ -185,7 +223,7 @@ TEST_F(snapshot, outlives)
 	ASSERT_EQ(0, take_one(id, &snap));
 	EXPECT_EQ(1, ns_count(snap));
 	EXPECT_NE(s.ns_id, snap);
-	EXPECT_EQ(s.ns_id, ns_lookup(self->snap));
+	EXPECT_EQ(s.ns_id, ns_listed(self->snap));
 	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));
 }
 
@@ -240,7 +278,8 @@ TEST_F(snapshot, mapping_stays)
 TEST_F(snapshot, read_only)
 {
 	struct perf_event_snapshot s = {};
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	void *map;
 	int fd;
 
@@ -260,23 +299,24 @@ TEST_F(snapshot, read_only)
 	EXPECT_EQ(0, ns_kill(s.ns_id));
 	EXPECT_EQ(1, heard(-1, map, "before"));
 	EXPECT_EQ(-ENODEV, ring_map_err(fd, PAGES, PROT_READ));
-	EXPECT_EQ(0, get_persist(fd, &p));
-	EXPECT_EQ(s.ns_id, p.ns_id);
+	EXPECT_EQ(0, get_member(fd, &p));
+	EXPECT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(s.ns_id, info.ns_id);
 	munmap(map, ring_len(PAGES));
 	close(fd);
 }
 
 TEST_F(snapshot, keep)
 {
-	struct perf_event_snapshot s = { .keep = 2 };
-	struct perf_event_persist p;
+	struct perf_event_snapshot s = {};
+	struct perf_event_persist info;
 	__u64 first, ids[5];
 	int i;
 
+	ASSERT_EQ(0, ns_keep(self->fd, 2));
 	ASSERT_EQ(0, take(self->fd, &s));
 	first = s.ns_id;
 	for (i = 0; i < 3; i++) {
-		s.keep = 0;
 		ASSERT_EQ(0, take(self->fd, &s));
 		ids[i] = s.ns_id;
 	}
@@ -286,8 +326,8 @@ TEST_F(snapshot, keep)
 	EXPECT_EQ(-ENOENT, ns_open(ids[0], 0));
 	EXPECT_EQ(1, ns_count(ids[1]));
 	EXPECT_EQ(1, ns_count(ids[2]));
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
-	EXPECT_EQ(2, p.keep);
+	ASSERT_EQ(0, get_persist(self->m.fd, &info));
+	EXPECT_EQ(2, info.keep);
 
 	/* One that is deleted by hand is not counted. */
 	ASSERT_EQ(0, ns_kill(ids[2]));
@@ -295,18 +335,65 @@ TEST_F(snapshot, keep)
 	EXPECT_EQ(1, ns_count(ids[1]));
 }
 
+/* Those that are too many go at once, the oldest first. */
+TEST_F(snapshot, keep_trims)
+{
+	struct perf_event_snapshot s = {};
+	struct perf_event_persist info;
+	struct pollfd pfd = { .fd = self->fd, .events = POLLPRI };
+	__u64 ids[5];
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, take(self->fd, &s));
+		ids[i] = s.ns_id;
+	}
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_EQ(0, poll(&pfd, 1, 0));
+	ASSERT_EQ(0, ns_keep(self->fd, 2));
+	EXPECT_EQ(1, poll(&pfd, 1, 0));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(-ENOENT, ns_open(ids[i], 0));
+	EXPECT_EQ(0, ns_lookup(self->snap));
+	EXPECT_EQ(1, ns_count(ids[3]));
+	EXPECT_EQ(1, ns_count(ids[4]));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_EQ(2, info.keep);
+	EXPECT_EQ(5, info.number);
+
+	/* More of them brings nothing back. */
+	ASSERT_EQ(0, ns_keep(self->fd, PERF_PERSIST_KEEP_MAX));
+	EXPECT_EQ(-ENOENT, ns_open(ids[2], 0));
+	ASSERT_EQ(0, take(self->fd, &s));
+	EXPECT_EQ(1, ns_count(ids[3]));
+	ASSERT_EQ(0, ns_keep(self->fd, 1));
+	EXPECT_EQ(-ENOENT, ns_open(ids[3], 0));
+	EXPECT_EQ(-ENOENT, ns_open(ids[4], 0));
+	EXPECT_EQ(1, ns_count(s.ns_id));
+
+	/* What is no number of snapshots changes nothing. */
+	EXPECT_EQ(-EINVAL, ns_keep(self->fd, 0));
+	EXPECT_EQ(-EINVAL, ns_keep(self->fd, PERF_PERSIST_KEEP_MAX + 1));
+	EXPECT_EQ(-EINVAL, ns_keep(self->fd, ~0U));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_KEEP, 0));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_KEEP, 8));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_KEEP, -8UL));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_EQ(1, info.keep);
+	EXPECT_EQ(1, ns_count(s.ns_id));
+}
+
 static int wait_for_spares(int fd, unsigned int nr)
 {
-	struct perf_event_persist p = {};
 	struct pollfd pfd = { .fd = fd, .events = POLLPRI };
+	struct perf_event_persist info;
 	int err;
 
 	for (;;) {
-		memset(&p, 0, sizeof(p));
-		err = next_member(fd, &p);
+		err = get_persist(fd, &info);
 		if (err)
 			return err;
-		if (p.spares == nr)
+		if (info.spares == nr)
 			return 0;
 		if (poll(&pfd, 1, -1) < 1)
 			return -ETIMEDOUT;
@@ -331,9 +418,9 @@ static int spares_child(struct __test_metadata *_metadata, const char *ns, int c
 	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
 	if (fd < 0)
 		return 3;
-	if (event_ioctl(fd, PERF_EVENT_IOC_SPARES, 3) != -EPERM)
+	if (ns_spares(fd, 3) != -EPERM)
 		return 4;
-	if (event_ioctl(fd, PERF_EVENT_IOC_SPARES, 2) || wait_for_spares(fd, 2))
+	if (ns_spares(fd, 2) || wait_for_spares(fd, 2))
 		return 5;
 	say("kept");
 	if (take(fd, &s) || take(fd, &second))
@@ -371,13 +458,13 @@ TEST_F(snapshot, spares)
 		_exit(spares_child(_metadata, name, self->cpu));
 	EXPECT_EQ(0, child_status(child));
 
-	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES,
-				       PERF_PERSIST_SPARES_MAX + 1));
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 3));
+	EXPECT_EQ(-EINVAL, ns_spares(self->fd, PERF_PERSIST_SPARES_MAX + 1));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 8));
+	ASSERT_EQ(0, ns_spares(self->fd, 3));
 	EXPECT_EQ(0, wait_for_spares(self->fd, 3));
 	ASSERT_EQ(0, take(self->fd, &s));
 	EXPECT_EQ(0, wait_for_spares(self->fd, 3));
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1));
+	ASSERT_EQ(0, ns_spares(self->fd, 1));
 	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
 
 	/* They are for the members that there are. */
@@ -389,7 +476,8 @@ TEST_F(snapshot, spares)
 
 TEST_F(snapshot, clear)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 
 	say("before");
 	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
@@ -397,20 +485,21 @@ TEST_F(snapshot, clear)
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "before"));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
 	EXPECT_EQ(0, ns_lookup(self->snap));
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
-	EXPECT_EQ(0, p.number);
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	EXPECT_EQ(1, p.buffer_seq);
+	ASSERT_EQ(0, get_persist(self->m.fd, &info));
+	EXPECT_EQ(0, info.number);
 	EXPECT_EQ(1, heard(-1, self->m.map, "before"));
 }
 
 TEST_F(snapshot, resize)
 {
 	struct perf_event_snapshot s;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id = event_id(self->m.fd);
 
 	say("before");
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1));
+	ASSERT_EQ(0, ns_spares(self->fd, 1));
 	EXPECT_EQ(-EINVAL, resize(self->fd, &s, id, 3 * page_size()));
 	EXPECT_EQ(-EINVAL, resize(self->fd, &s, id, page_size() / 2));
 	EXPECT_EQ(-EINVAL, resize(self->fd, &s, id, 1ULL << 63));
@@ -420,14 +509,14 @@ TEST_F(snapshot, resize)
 	say("after");
 	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	EXPECT_EQ(4 * PAGES * page_size(), p.buffer_size);
 
 	/* From here on it is that large, with the spare, too. */
 	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
 	s = (struct perf_event_snapshot){};
 	ASSERT_EQ(0, take(self->fd, &s));
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	EXPECT_EQ(4 * PAGES * page_size(), p.buffer_size);
 }
 
@@ -452,9 +541,7 @@ TEST_F(snapshot, bad_input)
 	s->size = sizeof(*s);
 	s->flags = 1;
 	EXPECT_EQ(-EINVAL, take(self->fd, s));
-	*s = (struct perf_event_snapshot){ .__reserved = 1 };
-	EXPECT_EQ(-EINVAL, take(self->fd, s));
-	*s = (struct perf_event_snapshot){ .keep = PERF_PERSIST_KEEP_MAX + 1 };
+	*s = (struct perf_event_snapshot){ .sizes = (unsigned long)s };
 	EXPECT_EQ(-EINVAL, take(self->fd, s));
 	*s = (struct perf_event_snapshot){ .nr_sizes = 1, .sizes = (unsigned long)s };
 	EXPECT_EQ(-EINVAL, take(self->fd, s));
@@ -478,17 +565,20 @@ TEST_F(snapshot, bad_input)
 	memset(s, 0, sizeof(*s));
 	EXPECT_EQ(-EACCES, take(fd, s));
 	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0));
-	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1));
+	EXPECT_EQ(-EACCES, ns_spares(fd, 1));
+	EXPECT_EQ(-EACCES, ns_keep(fd, 1));
 	close(fd);
 	fd = ns_open(ns_lookup(self->snap), PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EOPNOTSUPP, take(fd, s));
-	EXPECT_EQ(-EOPNOTSUPP, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1));
+	EXPECT_EQ(-EOPNOTSUPP, ns_spares(fd, 1));
+	EXPECT_EQ(-EOPNOTSUPP, ns_keep(fd, 1));
 
 	ASSERT_EQ(0, ns_delete(self->fd));
 	EXPECT_EQ(-ENODEV, take(self->fd, s));
 	EXPECT_EQ(-ENODEV, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
-	EXPECT_EQ(-ENODEV, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1));
+	EXPECT_EQ(-ENODEV, ns_spares(self->fd, 1));
+	EXPECT_EQ(-ENODEV, ns_keep(self->fd, 1));
 }
 
 /* The limit of members is for those of snapshots, too. */
@@ -513,7 +603,7 @@ TEST_F(snapshot, redirected)
 {
 	struct perf_event_attr attr = fault_attr(1);
 	struct perf_event_snapshot s = {};
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int member, other, snap_fd;
 	void *map;
 
@@ -541,10 +631,10 @@ TEST_F(snapshot, redirected)
 	/* In the snapshot as in the namespace */
 	snap_fd = member_reopen(s.ns_id, event_id(member), -1, 0);
 	ASSERT_LE(0, snap_fd);
-	ASSERT_EQ(0, get_persist(snap_fd, &p));
+	ASSERT_EQ(0, get_member(snap_fd, &p));
 	EXPECT_EQ(event_id(self->m.fd), p.output_id);
 	EXPECT_EQ(-EBUSY, ring_map_err(snap_fd, PAGES, PROT_READ));
-	ASSERT_EQ(0, get_persist(member, &p));
+	ASSERT_EQ(0, get_member(member, &p));
 	EXPECT_EQ(event_id(self->m.fd), p.output_id);
 	EXPECT_EQ(-EBUSY, event_ioctl(member, PERF_EVENT_IOC_SET_OUTPUT, -1));
 
@@ -640,7 +730,7 @@ TEST_F(snapshot, claimed)
 {
 	struct perf_event_attr attr = fault_attr(1);
 	struct perf_event_snapshot s = {};
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int fd;
 
 	fd = event_open(&attr, -1, self->cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -649,18 +739,18 @@ TEST_F(snapshot, claimed)
 	ASSERT_EQ(0, persist_join(fd, self->id));
 	ASSERT_EQ(0, take(self->fd, &s));
 	ASSERT_EQ(0, persist_claim(fd));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(2, ns_count(s.ns_id));
 	EXPECT_EQ(1, ns_count(self->id));
 	close(fd);
 	/* Nothing is written any more, though the redirection was never undone. */
 	touch_pages(4);
-	ASSERT_EQ(0, get_persist(self->m.fd, &p));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	touch_pages(8);
 	{
 		__u64 head = p.head;
 
-		ASSERT_EQ(0, get_persist(self->m.fd, &p));
+		ASSERT_EQ(0, get_member(self->m.fd, &p));
 		EXPECT_EQ(head, p.head);
 	}
 	EXPECT_EQ(2, ns_count(s.ns_id));
@@ -712,13 +802,16 @@ TEST_F(snapshot, others)
 			_exit(2);
 		if (take(fd, &s))
 			_exit(3);
-		s.keep = PERF_PERSIST_KEEP_DEFAULT + 1;
-		if (take(fd, &s) != -EPERM)
+		if (ns_keep(fd, PERF_PERSIST_KEEP_DEFAULT + 1) != -EPERM)
 			_exit(4);
-		s.keep = PERF_PERSIST_KEEP_DEFAULT - 1;
-		if (take(fd, &s))
+		if (ns_keep(fd, PERF_PERSIST_KEEP_DEFAULT) ||
+		    ns_keep(fd, PERF_PERSIST_KEEP_DEFAULT - 1))
 			_exit(5);
-		if (event_ioctl(fd, PERF_EVENT_IOC_SPARES, 1) != -EPERM)
+		if (ns_keep(fd, PERF_PERSIST_KEEP_DEFAULT) != -EPERM)
+			_exit(9);
+		if (take(fd, &s))
+			_exit(10);
+		if (ns_spares(fd, 1) != -EPERM)
 			_exit(6);
 		if (resize(fd, &s, event_id(self->m.fd), 2 * PAGES * page_size()) != -EPERM)
 			_exit(7);
@@ -793,7 +886,7 @@ FIXTURE_SETUP(bounded)
 	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu, PAGES, self->ns, &self->id));
 	self->fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, variant->spares));
+	ASSERT_EQ(0, ns_spares(self->fd, variant->spares));
 }
 
 FIXTURE_TEARDOWN_PARENT(bounded)
@@ -809,13 +902,13 @@ struct held {
 
 static int hold(struct held *h, __u64 ns, int cpu)
 {
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int fd, err;
 
 	fd = member_reopen(ns, 0, cpu, 0);
 	if (fd < 0)
 		return fd;
-	err = get_persist(fd, &p);
+	err = get_member(fd, &p);
 	if (!err) {
 		h->len = p.buffer_size + page_size();
 		h->map = mmap(NULL, h->len, PROT_READ, MAP_SHARED, fd, 0);
@@ -830,7 +923,7 @@ static int hold(struct held *h, __u64 ns, int cpu)
 static int hold_one(struct held *h, enum way how, __u64 ns, int ns_fd, int cpu)
 {
 	struct perf_event_snapshot s = {};
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int err;
 
 	if (how == MAP_SNAPSHOT || how == MAP_AND_DELETE) {
@@ -928,6 +1021,77 @@ TEST_F(bounded, by_readers)
 	}
 	ASSERT_EQ(0, take(self->fd, &s));
 	ASSERT_EQ(0, ns_delete(self->fd));
+}
+
+/* What a new buffer looks like before anybody writes to it */
+static bool is_empty(__u64 ns, int cpu)
+{
+	struct perf_event_mmap_page *page;
+	struct held h = {};
+	bool empty;
+	size_t i;
+
+	if (hold(&h, ns, cpu))
+		return false;
+	page = h.map;
+	empty = !page->data_head;
+	for (i = page_size(); i < h.len; i++)
+		empty &= !((char *)h.map)[i];
+	munmap(h.map, h.len);
+	return empty;
+}
+
+/* As an owner who may lock just what it takes to keep all snapshots, and no more */
+static int take_for_ever(const char *name, int cpu)
+{
+	const rlim_t most = PERF_PERSIST_KEEP_DEFAULT * ring_len(PAGES);
+	struct rlimit limit = { most, most };
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_snapshot s = {};
+	char text[16];
+	__u64 id;
+	int fd, i;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY, cap_bit(CAP_PERFMON)))
+		return 1;
+	if (ns_create_leave(&attr, cpu, PAGES, name, &id))
+		return 2;
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	for (i = 0; i < 3 * PERF_PERSIST_KEEP_DEFAULT; i++) {
+		int err;
+
+		snprintf(text, sizeof(text), "round %d", i);
+		say(text);
+		err = take(fd, &s);
+		if (err) {
+			ksft_print_msg("number %d: %d\n", i + 1, err);
+			return 3;
+		}
+		if (heard_in(s.ns_id, 0, cpu, text) != 1)
+			return 4;
+		if (!is_empty(id, cpu))
+			return 5;
+	}
+	/* A spare would be one more than it may lock. */
+	if (ns_spares(fd, 1) != -EPERM)
+		return 6;
+	return ns_delete(fd) ? 7 : 0;
+}
+
+/* H28: The oldest one makes room for the next one. */
+TEST_F(snapshot, at_the_limit)
+{
+	char name[NS_ROOM + 8];
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	snprintf(name, sizeof(name), "%s-n", self->ns);
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(take_for_ever(name, self->cpu));
+	EXPECT_EQ(0, child_status(pid));
 }
 
 /*
@@ -1079,11 +1243,11 @@ TEST_F(snapshot, numbers)
 	ASSERT_EQ(0, set_name_str(m.fd, name));
 	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SPARES, 2));
+	ASSERT_EQ(0, ns_spares(fd, 2));
 
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 
-	s.keep = 4;
+	ASSERT_EQ(0, ns_keep(fd, 4));
 	/* As many as it takes until some writer was found in the middle of its round. */
 	for (n = 0; (n < snapshots || (n < 100 * snapshots && !split && nr_cpus > 1)) && !bad;
 	     n++) {
@@ -1291,12 +1455,13 @@ static bool map_in_rounds(struct pace *pace, int cpu)
 /* Who maps a snapshot that is deleted, or trimmed, at that moment has it or does not. H21 */
 TEST_F(snapshot, map_while_it_goes)
 {
-	struct perf_event_snapshot s = { .keep = 1 };
+	struct perf_event_snapshot s = {};
 	struct pace *pace = pace_new();
 	int err, round;
 	pid_t pid;
 
 	ASSERT_NE(NULL, pace);
+	ASSERT_EQ(0, ns_keep(self->fd, 1));
 	/* It would be one of the few that may be mapped and gone. */
 	member_close(&self->m);
 	pid = fork_child();
@@ -1308,7 +1473,6 @@ TEST_F(snapshot, map_while_it_goes)
 	}
 	for (round = 1; round <= MEETINGS; round++) {
 		say("goes");
-		s.keep = 1;
 		/* Until the other one has let go of what it mapped in the last round */
 		while ((err = take(self->fd, &s)) == -EBUSY)
 			sched_yield();
@@ -1318,12 +1482,7 @@ TEST_F(snapshot, map_while_it_goes)
 		wait_round(&pace->open, round);
 		stagger(round);
 		/* By hand, or as there is a newer one */
-		if (round % 2) {
-			ASSERT_EQ(0, ns_kill(s.ns_id));
-		} else {
-			s.keep = 1;
-			ASSERT_EQ(0, take(self->fd, &s));
-		}
+		ASSERT_EQ(0, round % 2 ? ns_kill(s.ns_id) : take(self->fd, &s));
 		set_round(&pace->done, round);
 	}
 	EXPECT_EQ(0, child_status(pid));
@@ -1334,7 +1493,7 @@ static void pause_in_rounds(struct __test_metadata *_metadata, int ns_fd, const 
 			    int fd, int cpu2)
 {
 	struct pace *pace = pace_new();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	int round, paused;
 	char text[16];
 	pid_t pid;
@@ -1362,8 +1521,8 @@ static void pause_in_rounds(struct __test_metadata *_metadata, int ns_fd, const 
 		stagger(round / 2);
 		ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, paused));
 		wait_round(&pace->done, round);
-		ASSERT_EQ(0, get_persist(m->fd, &p));
-		EXPECT_EQ(paused ? PERF_PERSIST_STOPPED : 0, p.flags & PERF_PERSIST_STOPPED);
+		ASSERT_EQ(0, get_member(m->fd, &p));
+		EXPECT_EQ(paused ? PERF_PERSIST_PAUSED : 0, p.flags & PERF_PERSIST_PAUSED);
 		map = ring_map(m->fd, PAGES, PROT_READ);
 		ASSERT_NE(MAP_FAILED, map);
 		snprintf(text, sizeof(text), "round %d", round);
@@ -1394,7 +1553,7 @@ TEST_F(snapshot, pause_race)
 		ASSERT_EQ(0, persist_join(m.fd, self->id));
 		member_close(&m);
 	}
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1));
+	ASSERT_EQ(0, ns_spares(self->fd, 1));
 	pause_in_rounds(_metadata, self->fd, &self->m, self->m.fd, self->cpu2);
 	pause_in_rounds(_metadata, self->fd, &self->m, guest, self->cpu2);
 }
@@ -1407,7 +1566,7 @@ TEST_F(snapshot, tasks_stay)
 {
 	struct perf_event_attr attr = say_attr();
 	struct perf_event_snapshot s = {};
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct member m;
 	__u64 tasks;
 	int fd, i;
@@ -1426,7 +1585,7 @@ TEST_F(snapshot, tasks_stay)
 	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
 	EXPECT_EQ(1, heard_in(self->id, tasks, self->cpu, "old"));
 	EXPECT_EQ(0, heard_in(self->id, event_id(self->m.fd), self->cpu, "old"));
-	ASSERT_EQ(0, get_persist(m.fd, &p));
+	ASSERT_EQ(0, get_member(m.fd, &p));
 	EXPECT_EQ(0, p.buffer_seq);
 
 	/* The copy is the snapshot's: it counts once, and goes with it. */
@@ -1442,7 +1601,7 @@ TEST_F(snapshot, tasks_stay)
 	EXPECT_LE(100, heard_in(s.ns_id, tasks, self->cpu, "fill"));
 	fd = member_reopen(s.ns_id, tasks, self->cpu, 0);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(tasks, p.output_id);
 	EXPECT_EQ(PAGES * page_size(), p.buffer_size);
 }
@@ -1461,8 +1620,8 @@ TEST_F(snapshot, race)
 		srand(i);
 		mapped = 0;
 		for (n = 0; n < 150; n++) {
-			struct perf_event_snapshot s = { .keep = 1 + rand() % 4 };
-			struct perf_event_persist p = {};
+			struct perf_event_snapshot s = {};
+			struct perf_event_persist info;
 			char name[NS_ROOM + 16];
 			__u64 snap;
 			void *map;
@@ -1473,6 +1632,8 @@ TEST_F(snapshot, race)
 			case 0:
 			case 1:
 				/* Those who map are also those who do not let go. */
+				if (ns_keep(self->fd, 1 + rand() % 4))
+					_exit(5);
 				err = take(self->fd, &s);
 				if (err && err != -EBUSY)
 					_exit(1);
@@ -1480,18 +1641,17 @@ TEST_F(snapshot, race)
 					ns_kill(s.ns_id);
 				break;
 			case 2:
-				err = event_ioctl(self->fd, PERF_EVENT_IOC_SPARES, rand() % 3);
+				err = ns_spares(self->fd, rand() % 3);
 				if (!err)
 					err = event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0);
 				if (err && err != -EBUSY)
 					_exit(2);
 				break;
 			default:
-				memset(&p, 0, sizeof(p));
-				if (next_member(self->fd, &p))
+				if (get_persist(self->fd, &info))
 					_exit(3);
 				snprintf(name, sizeof(name), "%s.%u", self->ns,
-					 p.number - rand() % 3);
+					 info.number - rand() % 3);
 				snap = rand() % 2 ? ns_lookup(name) : self->id;
 				fd = snap ? member_reopen(snap, 0, self->cpu, 0) : -1;
 				if (fd < 0)

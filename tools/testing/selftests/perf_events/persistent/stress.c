@@ -577,13 +577,20 @@ static int set_flags(struct worker *w)
 
 static int ask(struct worker *w)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	struct perf_event_attr attr;
 
 	p.size = sizeof(p);
 	p.attr = (unsigned long)&attr;
 	p.attr_size = sizeof(attr);
-	return event_ioctl(open_slot(w)->fd, PERF_EVENT_IOC_GET_PERSIST, (unsigned long)&p);
+	return event_ioctl(open_slot(w)->fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)&p);
+}
+
+static int ask_ns(struct worker *w)
+{
+	struct perf_event_persist info;
+
+	return get_persist(open_slot(w)->fd, &info);
 }
 
 static int list(struct worker *w)
@@ -614,7 +621,7 @@ static int open_ns(struct worker *w)
 
 static int open_member(struct worker *w)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	__u64 id = any_ns(w);
 	int fd, cpu = any_cpu(w);
 
@@ -652,69 +659,71 @@ static int switch_fd(struct worker *w)
 	return event_ioctl(open_slot(w)->fd, any_switch(w), pick(w, 2));
 }
 
-static int switch_ns(struct worker *w)
+static int on_any_ns(struct worker *w, int (*func)(struct worker *w, int fd))
 {
 	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
 
 	if (fd < 0)
 		return fd;
-	err = event_ioctl(fd, pick(w, 2) ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	err = func(w, fd);
 	close(fd);
 	return err;
 }
 
-static int snapshot(struct worker *w)
+static int switch_ns(struct worker *w, int fd)
 {
-	struct perf_event_snapshot s = { .size = sizeof(s), .keep = pick(w, 4) };
-	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+	return event_ioctl(fd, pick(w, 2) ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
 
-	if (fd < 0)
-		return fd;
-	err = event_ioctl(fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
-	close(fd);
+static int snapshot(struct worker *w, int fd)
+{
+	__u64 id;
+	int err;
+
+	err = ns_snapshot(fd, &id);
 	if (!err && one_in(w, 4))
-		w->id = s.ns_id;
+		w->id = id;
 	return err;
 }
 
-static int clear(struct worker *w)
+static int clear(struct worker *w, int fd)
 {
-	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
-
-	if (fd < 0)
-		return fd;
-	err = event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0);
-	close(fd);
-	return err;
+	return event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0);
 }
 
-static int spares(struct worker *w)
+static int spares(struct worker *w, int fd)
 {
-	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
-
-	if (fd < 0)
-		return fd;
-	err = event_ioctl(fd, PERF_EVENT_IOC_SPARES, pick(w, 3));
-	close(fd);
-	return err;
+	return ns_spares(fd, pick(w, 3));
 }
 
-static int resize(struct worker *w)
+static int keep(struct worker *w, int fd)
+{
+	return ns_keep(fd, 1 + pick(w, 4));
+}
+
+static int stop(struct worker *w, int fd)
+{
+	return one_in(w, 3) ? ns_stop(fd) : ns_resume(fd);
+}
+
+static int note(struct worker *w, int fd)
+{
+	return ns_note(fd, one_in(w, 4) ? "" : "noted");
+}
+
+static int resize(struct worker *w, int fd)
 {
 	struct perf_event_buffer_size size = { .size = page_size() << pick(w, 3) };
 	struct perf_event_snapshot s = {
 		.size = sizeof(s), .nr_sizes = 1, .sizes = (unsigned long)&size,
 	};
-	struct perf_event_persist p = {};
-	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+	struct perf_event_persist_member p = {};
+	int err;
 
-	if (fd < 0)
-		return fd;
 	err = next_member(fd, &p);
 	size.event_id = p.output_id;
 	if (!err)
 		err = event_ioctl(fd, PERF_EVENT_IOC_RESIZE, (unsigned long)&s);
-	close(fd);
 	return err;
 }
 
@@ -723,10 +732,12 @@ static int arm(struct worker *w)
 {
 	struct perf_event_attr attr = fault_attr(1 + pick(w, 100));
 	struct perf_event_trigger t = {
-		.size = sizeof(t), .fd = -1, .when = one_in(w, 4) ? PERF_TRIGGER_WHEN_PANIC : 0,
+		.when = one_in(w, 4) ? PERF_TRIGGER_WHEN_PANIC : 0,
 		.cool_down_ns = pick(w, 3) * 10000000ULL,
+		.times = pick(w, 3),
 	};
-	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+	int event, err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+	__u32 number = pick(w, 3);
 
 	if (fd < 0)
 		return fd;
@@ -734,27 +745,47 @@ static int arm(struct worker *w)
 	if (!t.when) {
 		t.action = pick(w, 4) ? PERF_TRIGGER_DO_SNAPSHOT : PERF_TRIGGER_DO_STOP;
 		t.after_ns = pick(w, 3) * 1000000ULL;
-		t.number = pick(w, 3);
-		t.fd = event_open(&attr, -1, any_cpu(w), -1, 0);
 	}
-	err = t.when || t.fd >= 0 ?
-		event_ioctl(fd, PERF_EVENT_IOC_ADD_TRIGGER, (unsigned long)&t) : t.fd;
-	if (!t.when && t.fd >= 0)
-		close(t.fd);
+	/* Or one more event fires a trigger that exists. */
+	err = t.when || !number ? trigger_add(fd, &t) : 0;
+	if (!err && !t.when) {
+		event = event_open(&attr, -1, any_cpu(w), -1, 0);
+		err = event < 0 ? event : trigger_add_event(fd, number ? number : t.number, event);
+		if (event >= 0)
+			close(event);
+	}
+	close(fd);
+	return err;
+}
+
+/* It may act again. */
+static int rearm(struct worker *w)
+{
+	struct perf_event_trigger_state st;
+	struct perf_event_trigger t;
+	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
+
+	if (fd < 0)
+		return fd;
+	err = trigger_get(fd, 1, &t);
+	if (!err)
+		err = trigger_state(fd, t.number, &st);
+	if (!err)
+		err = trigger_arm(fd, t.number);
 	close(fd);
 	return err;
 }
 
 static int disarm(struct worker *w)
 {
-	struct perf_event_trigger t = { .size = sizeof(t) };
+	struct perf_event_trigger t;
 	int err, fd = ns_open(any_ns(w), PERF_PERSIST_OPEN_WRITE);
 
 	if (fd < 0)
 		return fd;
-	err = event_ioctl(fd, PERF_EVENT_IOC_GET_TRIGGER, (unsigned long)&t);
+	err = trigger_get(fd, 1, &t);
 	if (!err)
-		err = event_ioctl(fd, PERF_EVENT_IOC_DEL_TRIGGER, t.number);
+		err = trigger_del(fd, t.number);
 	close(fd);
 	return err;
 }
@@ -965,6 +996,7 @@ static const struct act {
 	const char	*what;
 	int		(*func)(struct worker *w);
 	unsigned int	weight;
+	int		(*on_ns)(struct worker *w, int fd); /* instead, of any namespace */
 } acts[] = {
 	{ "open event",		open_event,	12 },
 	{ "open sibling",	open_sibling,	3 },
@@ -987,18 +1019,23 @@ static const struct act {
 	{ "claim",		claim,		4 },
 	{ "set flags",		set_flags,	2 },
 	{ "ask",		ask,		5 },
+	{ "ask namespace",	ask_ns,		3 },
 	{ "list",		list,		4 },
 	{ "open namespace",	open_ns,	6 },
 	{ "open member",	open_member,	12 },
 	{ "delete",		delete,		8 },
 	{ "switch",		switch_fd,	6 },
-	{ "switch namespace",	switch_ns,	4 },
+	{ "switch namespace",	NULL,		4, switch_ns },
 	{ "switch own",		switch_own,	1 },
-	{ "snapshot",		snapshot,	6 },
-	{ "clear",		clear,		1 },
-	{ "spares",		spares,		2 },
-	{ "resize",		resize,		1 },
+	{ "snapshot",		NULL,		6, snapshot },
+	{ "clear",		NULL,		1, clear },
+	{ "spares",		NULL,		2, spares },
+	{ "keep",		NULL,		2, keep },
+	{ "stop",		NULL,		3, stop },
+	{ "note",		NULL,		1, note },
+	{ "resize",		NULL,		1, resize },
 	{ "arm",		arm,		3 },
+	{ "arm again",		rearm,		2 },
 	{ "disarm",		disarm,		3 },
 	{ "period",		period,		2 },
 	{ "redirect",		redirect,	8 },
@@ -1032,7 +1069,7 @@ static unsigned int choose(struct worker *w)
 static void act_once(struct worker *w)
 {
 	unsigned int act = choose(w);
-	int ret = acts[act].func(w);
+	int ret = acts[act].on_ns ? on_any_ns(w, acts[act].on_ns) : acts[act].func(w);
 
 	if (ret != NOT_NOW)
 		count(shared->tried[act]);

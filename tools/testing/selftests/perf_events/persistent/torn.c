@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A live recorder is copied while it is written to, as the documentation says:
- * read data_head, copy, ask with GET_PERSIST how far writers have reserved, keep
+ * read data_head, copy, ask with GET_MEMBER how far writers have reserved, keep
  * the records that end at or below that position plus the size. H19
  *
  * A writer on each CPU makes system calls with arguments that say which call it
@@ -235,13 +235,13 @@ static void check_read(struct __test_metadata *_metadata, const struct writer *w
 {
 	const struct perf_event_mmap_page *page = w->call.map;
 	__u64 size = page->data_size, head, before, len, overwritten, pos, nr, last = 0;
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 
 	before = __atomic_load_n(done, __ATOMIC_ACQUIRE);
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	len = -head < size ? -head : size;
 	copy_ring(copy, w->call.map + page->data_offset, size, head, len);
-	ASSERT_EQ(0, get_persist(w->call.fd, &p));
+	ASSERT_EQ(0, get_member(w->call.fd, &p));
 	overwritten = head - p.head;
 	if (overwritten >= size)
 		return;

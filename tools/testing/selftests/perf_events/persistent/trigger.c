@@ -13,57 +13,50 @@
 #include <time.h>
 
 static_assert(sizeof(struct perf_event_trigger) == PERF_EVENT_TRIGGER_SIZE_VER0, "size");
-static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 168, "first size");
+static_assert(sizeof(struct perf_event_trigger_state) == PERF_EVENT_TRIGGER_STATE_SIZE_VER0,
+	      "state size");
+static_assert(PERF_EVENT_TRIGGER_STATE_SIZE_VER0 == 64, "first state size");
+static_assert(sizeof(struct perf_event_trigger_event) == 8, "event size");
+static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 104, "first size");
 
 #define STORM	100000
 #define DELAYS	10
 #define RACES	300
 #define SECOND	1000000000ULL
 
-static int add_trigger(int ns_fd, struct perf_event_trigger *t)
+/* Makes trigger @t, unless it has a number already, and has event @fd fire it. */
+static int trigger_on(int ns_fd, struct perf_event_trigger *t, int fd)
 {
-	t->size = sizeof(*t);
-	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_ADD_TRIGGER, t));
-}
+	int err;
 
-static int get_trigger(int ns_fd, __u32 number, struct perf_event_trigger *t)
-{
-	memset(t, 0, sizeof(*t));
-	t->size = sizeof(*t);
-	t->number = number - 1;
-	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_GET_TRIGGER, t));
-}
-
-static int del_trigger(int ns_fd, unsigned long number)
-{
-	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_DEL_TRIGGER, number));
+	err = t->number ? 0 : trigger_add(ns_fd, t);
+	return err ? err : trigger_add_event(ns_fd, t->number, fd);
 }
 
 /* Until trigger @number has acted, or failed, @nr times, and has @nr_events events */
 static int wait_for_more(int ns_fd, __u32 number, __u64 nr, __u32 nr_events,
-			 struct perf_event_trigger *t)
+			 struct perf_event_trigger_state *st)
 {
 	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
-	struct perf_event_persist p;
+	struct perf_event_persist info;
 	int err;
 
 	for (;;) {
-		memset(&p, 0, sizeof(p));
-		err = next_member(ns_fd, &p);
+		err = get_persist(ns_fd, &info);
 		if (!err)
-			err = get_trigger(ns_fd, number, t);
+			err = trigger_state(ns_fd, number, st);
 		if (err)
 			return err;
-		if (t->acted + t->failed >= nr && t->nr_events >= nr_events)
+		if (st->acted + st->failed >= nr && st->nr_events >= nr_events)
 			return 0;
 		if (poll(&pfd, 1, -1) < 1)
 			return -ETIMEDOUT;
 	}
 }
 
-static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger *t)
+static int wait_for(int ns_fd, __u32 number, __u64 nr, struct perf_event_trigger_state *st)
 {
-	return wait_for_more(ns_fd, number, nr, 1, t);
+	return wait_for_more(ns_fd, number, nr, 1, st);
 }
 
 FIXTURE(trigger)
@@ -123,13 +116,13 @@ static int getppid_event(struct perf_event_attr *attr, int cpu)
 static int arm_on_call(int ns_fd, struct perf_event_attr *attr, int cpu, int nr,
 		       struct perf_event_trigger *t)
 {
-	int err;
+	int err, fd;
 
-	t->fd = call_event(attr, cpu, nr);
-	if (t->fd < 0)
-		return t->fd;
-	err = add_trigger(ns_fd, t);
-	close(t->fd);
+	fd = call_event(attr, cpu, nr);
+	if (fd < 0)
+		return fd;
+	err = trigger_on(ns_fd, t, fd);
+	close(fd);
 	return err;
 }
 
@@ -139,31 +132,38 @@ static int arm(int ns_fd, struct perf_event_attr *attr, int cpu, struct perf_eve
 }
 
 /* Fires until something came of it: the worker ends a moment after it has told us. */
-static int fire(int ns_fd, __u32 number, struct perf_event_trigger *t)
+static int fire(int ns_fd, __u32 number, struct perf_event_trigger_state *st)
 {
 	__u64 done;
 	int err;
 
-	err = get_trigger(ns_fd, number, t);
-	done = t->acted + t->failed;
-	while (!err && t->acted + t->failed == done) {
+	err = trigger_state(ns_fd, number, st);
+	done = st->acted + st->failed;
+	while (!err && st->acted + st->failed == done) {
 		call_getppid(1);
-		err = get_trigger(ns_fd, number, t);
+		err = trigger_state(ns_fd, number, st);
 	}
 	return err;
 }
 
 /* The same until it has acted */
-static int fire_until_acted(int ns_fd, __u32 number, struct perf_event_trigger *t)
+static int fire_until_acted(int ns_fd, __u32 number, struct perf_event_trigger_state *st)
 {
 	__u64 acted;
 	int err;
 
-	err = get_trigger(ns_fd, number, t);
-	acted = t->acted;
-	while (!err && t->acted == acted)
-		err = fire(ns_fd, number, t);
+	err = trigger_state(ns_fd, number, st);
+	acted = st->acted;
+	while (!err && st->acted == acted)
+		err = fire(ns_fd, number, st);
 	return err;
+}
+
+static int take_by_hand(int ns_fd)
+{
+	struct perf_event_snapshot s = { .size = sizeof(s) };
+
+	return event_ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
 }
 
 TEST_F(trigger, snapshot)
@@ -171,67 +171,74 @@ TEST_F(trigger, snapshot)
 	struct perf_event_trigger t = {
 		.action = PERF_TRIGGER_DO_SNAPSHOT, .label = "getppid",
 	};
-	struct perf_event_persist p;
+	struct perf_event_trigger_state st;
+	struct perf_event_persist info;
 	int fd;
 
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	EXPECT_EQ(1, t.number);
 	say("before");
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
 	say("after");
 
-	EXPECT_EQ(1, t.fired);
-	EXPECT_EQ(1, t.acted);
-	EXPECT_EQ(0, t.failed);
-	EXPECT_EQ(0, t.error);
-	EXPECT_EQ(1, t.snapshot);
-	EXPECT_EQ(1, t.nr_events);
+	EXPECT_EQ(1, st.fired);
+	EXPECT_EQ(1, st.acted);
+	EXPECT_EQ(0, st.failed);
+	EXPECT_EQ(0, st.error);
+	EXPECT_EQ(1, st.snapshot);
+	EXPECT_EQ(1, st.nr_events);
+	EXPECT_EQ(0, st.flags);
+	ASSERT_EQ(0, trigger_get(self->fd, 1, &t));
+	EXPECT_EQ(1, t.number);
+	EXPECT_EQ(PERF_TRIGGER_WHEN_EVENT, t.when);
+	EXPECT_EQ(PERF_TRIGGER_DO_SNAPSHOT, t.action);
 	EXPECT_STREQ("getppid", t.label);
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "before"));
 	EXPECT_EQ(0, heard_in(ns_lookup(self->snap), 0, self->cpu, "after"));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
 	fd = member_reopen(ns_lookup(self->snap), 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, get_persist(fd, &p));
-	EXPECT_EQ(1, p.trigger);
-	EXPECT_LT(t.last_fired_ns, p.created_ns);
-	EXPECT_LT(0, t.freeze_ns);
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(1, info.trigger);
+	EXPECT_LT(st.last_fired_ns, info.created_ns);
+	EXPECT_LT(0, st.freeze_ns);
 
 	/* Each time anew. The worker ends a moment after it has told us. */
 	do {
 		call_getppid(1);
-		ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	} while (t.acted < 2 && !t.failed);
-	EXPECT_EQ(0, t.failed);
-	EXPECT_LE(2, t.snapshot);
+		ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	} while (st.acted < 2 && !st.failed);
+	EXPECT_EQ(0, st.failed);
+	EXPECT_LE(2, st.snapshot);
 }
 
 /* Records that are not taken because of a stop are counted apart from lost ones. */
 TEST_F(trigger, missed)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
-	struct perf_event_persist p;
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p;
 	__u64 missed;
 	int fd, i;
 
 	fd = member_reopen(self->id, 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(0, p.missed);
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
 	for (i = 0; i < 5; i++)
 		say("not taken");
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	missed = p.missed;
 	EXPECT_LE(5, missed);
 	EXPECT_EQ(0, p.lost);
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, ns_resume(self->fd));
 	say("taken");
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "taken"));
-	ASSERT_EQ(0, get_persist(fd, &p));
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(missed, p.missed);
 	EXPECT_EQ(0, p.lost);
 }
@@ -240,6 +247,7 @@ TEST_F(trigger, missed)
 TEST_F(trigger, record)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
 	struct sample_key key = { 0, getpid(), syscall(SYS_gettid) };
 	struct member m;
 	void *map;
@@ -251,7 +259,7 @@ TEST_F(trigger, record)
 	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
 	call_getppid(3);
 
 	key.id = event_id(m.fd);
@@ -268,6 +276,7 @@ TEST_F(trigger, cpus)
 	struct perf_event_trigger t = {
 		.action = PERF_TRIGGER_DO_SNAPSHOT, .cool_down_ns = 3600 * SECOND,
 	};
+	struct perf_event_trigger_state st;
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
@@ -277,45 +286,44 @@ TEST_F(trigger, cpus)
 	call_getppid(2);
 	ASSERT_EQ(0, pin(self->cpu2));
 	call_getppid(3);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
-	EXPECT_EQ(2, t.nr_events);
-	EXPECT_EQ(5, t.fired);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(2, st.nr_events);
+	EXPECT_EQ(5, st.fired);
 
 	/* All of them have the cool-down to wait for. */
 	call_getppid(1);
 	ASSERT_EQ(0, pin(self->cpu));
 	call_getppid(1);
-	ASSERT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT,
-				     &(struct perf_event_snapshot){ .size = 40 })));
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	EXPECT_EQ(7, t.fired);
-	EXPECT_EQ(1, t.acted);
+	ASSERT_EQ(0, take_by_hand(self->fd));
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(7, st.fired);
+	EXPECT_EQ(1, st.acted);
 }
 
 TEST_F(trigger, stop)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
-	struct perf_event_persist p = {};
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p = {};
 
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	say("before");
 	call_getppid(1);
 	say("after");
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "before"));
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "after"));
 	ASSERT_EQ(0, next_member(self->fd, &p));
 	EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
-	EXPECT_EQ(0, t.snapshot);
+	EXPECT_EQ(0, st.snapshot);
 
 	/* A snapshot does not start it, and neither does reading. */
-	ASSERT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT,
-				     &(struct perf_event_snapshot){ .size = 40 })));
+	ASSERT_EQ(0, take_by_hand(self->fd));
 	say("still");
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "still"));
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "before"));
 
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, ns_resume(self->fd));
 	say("again");
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
 	p.event_id = 0;
@@ -329,40 +337,34 @@ TEST_F(trigger, stop)
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "twice"));
 }
 
-static int take_by_hand(int ns_fd)
-{
-	struct perf_event_snapshot s = { .size = sizeof(s) };
-
-	return event_ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
-}
-
 /* What a stop froze stays, however often a trigger would take a snapshot. H24 */
 TEST_F(trigger, frozen)
 {
 	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
-	struct perf_event_persist p = {};
+	struct perf_event_trigger_state st;
+	struct perf_event_persist info;
 	int i;
 
 	ASSERT_EQ(0, arm_on_call(self->fd, &self->attr, self->cpu, SYS_getuid, &stop));
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	say("frozen");
 	syscall(SYS_getuid);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &stop));
-	ASSERT_EQ(1, stop.acted);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	ASSERT_EQ(1, st.acted);
 
 	for (i = 0; i < PERF_PERSIST_KEEP_DEFAULT + 4; i++) {
 		call_getppid(1);
-		ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
+		ASSERT_EQ(0, wait_for(self->fd, 2, 1, &st));
 	}
-	EXPECT_EQ(PERF_PERSIST_KEEP_DEFAULT + 4, t.fired);
-	EXPECT_EQ(0, t.acted);
-	EXPECT_LT(0, t.failed);
-	EXPECT_EQ(ECANCELED, t.error);
-	EXPECT_EQ(0, t.snapshot);
-	ASSERT_EQ(0, next_member(self->fd, &p));
-	EXPECT_EQ(0, p.number);
-	EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
+	EXPECT_EQ(PERF_PERSIST_KEEP_DEFAULT + 4, st.fired);
+	EXPECT_EQ(0, st.acted);
+	EXPECT_LT(0, st.failed);
+	EXPECT_EQ(ECANCELED, st.error);
+	EXPECT_EQ(0, st.snapshot);
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_EQ(0, info.number);
+	EXPECT_EQ(PERF_PERSIST_STOPPED, info.flags);
 	EXPECT_EQ(0, ns_lookup(self->snap));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "frozen"));
 
@@ -370,11 +372,11 @@ TEST_F(trigger, frozen)
 	ASSERT_EQ(0, take_by_hand(self->fd));
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "frozen"));
 
-	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, ns_resume(self->fd));
 	say("again");
-	ASSERT_EQ(0, fire_until_acted(self->fd, 2, &t));
-	EXPECT_EQ(0, t.error);
-	EXPECT_EQ(2, t.snapshot);
+	ASSERT_EQ(0, fire_until_acted(self->fd, 2, &st));
+	EXPECT_EQ(0, st.error);
+	EXPECT_EQ(2, st.snapshot);
 	snprintf(self->snap, sizeof(self->snap), "%s.2", self->ns);
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "again"));
 }
@@ -392,26 +394,27 @@ TEST_F(trigger, failed)
 		struct perf_event_trigger t = {
 			.action = PERF_TRIGGER_DO_SNAPSHOT, .cool_down_ns = cool_downs[i],
 		};
+		struct perf_event_trigger_state st;
 		__u32 number;
 
 		syscall(SYS_getuid);
-		ASSERT_EQ(0, wait_for(self->fd, 1, i + 1, &stop));
+		ASSERT_EQ(0, wait_for(self->fd, 1, i + 1, &st));
 		ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 		number = t.number;
-		ASSERT_EQ(0, fire(self->fd, number, &t));
-		ASSERT_EQ(1, t.failed);
-		ASSERT_EQ(ECANCELED, t.error);
-		before = t.last_fired_ns;
-		ASSERT_EQ(0, fire(self->fd, number, &t));
-		ASSERT_EQ(2, t.failed);
-		EXPECT_LE(before + SECOND, t.last_fired_ns);
-		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
-		before = t.last_fired_ns;
-		ASSERT_EQ(0, fire(self->fd, number, &t));
-		EXPECT_EQ(1, t.acted);
-		EXPECT_EQ(0, t.error);
-		EXPECT_LE(before + SECOND, t.last_fired_ns);
-		ASSERT_EQ(0, del_trigger(self->fd, number));
+		ASSERT_EQ(0, fire(self->fd, number, &st));
+		ASSERT_EQ(1, st.failed);
+		ASSERT_EQ(ECANCELED, st.error);
+		before = st.last_fired_ns;
+		ASSERT_EQ(0, fire(self->fd, number, &st));
+		ASSERT_EQ(2, st.failed);
+		EXPECT_LE(before + SECOND, st.last_fired_ns);
+		ASSERT_EQ(0, ns_resume(self->fd));
+		before = st.last_fired_ns;
+		ASSERT_EQ(0, fire(self->fd, number, &st));
+		EXPECT_EQ(1, st.acted);
+		EXPECT_EQ(0, st.error);
+		EXPECT_LE(before + SECOND, st.last_fired_ns);
+		ASSERT_EQ(0, trigger_del(self->fd, number));
 	}
 }
 
@@ -419,7 +422,7 @@ TEST_F(trigger, failed)
 static int look_on(const char *ns, int ns_fd, int cpu)
 {
 	void *maps[4 * PERF_PERSIST_KEEP_DEFAULT];
-	struct perf_event_trigger t;
+	struct perf_event_trigger_state st;
 	char name[NS_ROOM + 16];
 	__u32 i, nr = 0;
 	int fd;
@@ -429,11 +432,11 @@ static int look_on(const char *ns, int ns_fd, int cpu)
 	for (;;) {
 		if (nr == ARRAY_SIZE(maps))
 			return 2;
-		if (fire(ns_fd, 1, &t))
+		if (fire(ns_fd, 1, &st))
 			return 3;
-		if (t.failed)
+		if (st.failed)
 			break;
-		snprintf(name, sizeof(name), "%s.%u", ns, t.snapshot);
+		snprintf(name, sizeof(name), "%s.%u", ns, st.snapshot);
 		fd = member_reopen(ns_lookup(name), 0, cpu, 0);
 		if (fd < 0)
 			return 4;
@@ -443,15 +446,15 @@ static int look_on(const char *ns, int ns_fd, int cpu)
 			return 5;
 	}
 	/* A call may have fired it once more before we looked. */
-	if (t.error != EBUSY || t.acted < nr)
+	if (st.error != EBUSY || st.acted < nr)
 		return 6;
 	if (nr < PERF_PERSIST_KEEP_DEFAULT || nr > 2 * PERF_PERSIST_KEEP_DEFAULT + 1)
 		return 7;
 	for (i = 0; i < nr; i++)
 		munmap(maps[i], ring_len(PAGES));
-	if (fire_until_acted(ns_fd, 1, &t))
+	if (fire_until_acted(ns_fd, 1, &st))
 		return 8;
-	return t.error ? 9 : 0;
+	return st.error ? 9 : 0;
 }
 
 /* A reader of what triggers take holds on to no more of it than there may be. H22 */
@@ -489,6 +492,7 @@ static void print_delays(struct __test_metadata *_metadata, int ns_fd,
 	const char *env = getenv("TRIGGER_DELAYS");
 	int i, n = env ? atoi(env) : DELAYS;
 	struct perf_event_trigger t = { .action = action };
+	struct perf_event_trigger_state st;
 	__u64 *ns = calloc(n, sizeof(*ns));
 	__u32 number;
 
@@ -499,14 +503,14 @@ static void print_delays(struct __test_metadata *_metadata, int ns_fd,
 		/* The worker ends a moment after it has told us. */
 		do {
 			call_getppid(1);
-			ASSERT_EQ(0, get_trigger(ns_fd, number, &t));
-		} while (t.acted == i);
-		ASSERT_EQ(0, wait_for(ns_fd, number, i + 1, &t));
-		ns[i] = t.freeze_ns;
-		EXPECT_NE(0, t.freeze_ns);
-		ASSERT_EQ(0, event_ioctl(ns_fd, PERF_EVENT_IOC_ENABLE, 0));
+			ASSERT_EQ(0, trigger_state(ns_fd, number, &st));
+		} while (st.acted == i);
+		ASSERT_EQ(0, wait_for(ns_fd, number, i + 1, &st));
+		ns[i] = st.freeze_ns;
+		EXPECT_NE(0, st.freeze_ns);
+		ASSERT_EQ(0, ns_resume(ns_fd));
 	}
-	ASSERT_EQ(0, del_trigger(ns_fd, number));
+	ASSERT_EQ(0, trigger_del(ns_fd, number));
 	qsort(ns, n, sizeof(*ns), cmp_u64);
 	ksft_print_msg("%s: %llu, %llu, %llu ns (least, median, most of %d) from the firing to the last buffer\n",
 		       action == PERF_TRIGGER_DO_STOP ? "stop" : "snapshot",
@@ -533,9 +537,10 @@ TEST_F(trigger, delay)
 }
 
 /* Is it on time for what @t does after its delay? A machine may stall for long. */
-static bool in_time(const struct perf_event_trigger *t, const struct timespec *when)
+static bool in_time(const struct perf_event_trigger *t, const struct perf_event_trigger_state *st,
+		    const struct timespec *when)
 {
-	return when->tv_sec * SECOND + when->tv_nsec < t->last_fired_ns + t->after_ns;
+	return when->tv_sec * SECOND + when->tv_nsec < st->last_fired_ns + t->after_ns;
 }
 
 /* With a time to go on for, what follows is there, too. */
@@ -544,6 +549,7 @@ TEST_F(trigger, after)
 	struct perf_event_trigger t = {
 		.action = PERF_TRIGGER_DO_SNAPSHOT, .after_ns = 3 * SECOND,
 	};
+	struct perf_event_trigger_state st;
 	struct timespec when;
 
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
@@ -551,23 +557,23 @@ TEST_F(trigger, after)
 	call_getppid(1);
 	say("later");
 	clock_gettime(CLOCK_BOOTTIME, &when);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "before"));
-	if (in_time(&t, &when))
+	if (in_time(&t, &st, &when))
 		EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "later"));
 
 	t = (struct perf_event_trigger){
 		.action = PERF_TRIGGER_DO_STOP, .after_ns = 3 * SECOND,
 	};
-	ASSERT_EQ(0, del_trigger(self->fd, 1));
+	ASSERT_EQ(0, trigger_del(self->fd, 1));
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	EXPECT_EQ(2, t.number);
 	call_getppid(1);
 	say("last");
 	clock_gettime(CLOCK_BOOTTIME, &when);
-	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &st));
 	say("gone");
-	if (in_time(&t, &when))
+	if (in_time(&t, &st, &when))
 		EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "last"));
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "gone"));
 }
@@ -575,39 +581,41 @@ TEST_F(trigger, after)
 TEST_F(trigger, times)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT, .times = 2 };
+	struct perf_event_trigger_state st;
 	int i;
 
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	for (i = 0; i < 5; i++) {
 		call_getppid(1);
-		ASSERT_EQ(0, wait_for(self->fd, 1, i < 2 ? i + 1 : 2, &t));
+		ASSERT_EQ(0, wait_for(self->fd, 1, i < 2 ? i + 1 : 2, &st));
 		/* Done means ready for the next; the worker ends a moment later. */
 		do {
 			if (i)
 				break;
 			call_getppid(1);
-			ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-		} while (t.acted < 2);
+			ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+		} while (st.acted < 2);
 	}
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	EXPECT_EQ(2, t.acted);
-	EXPECT_LE(5, t.fired);
-	EXPECT_EQ(2, t.snapshot);
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(2, st.acted);
+	EXPECT_LE(5, st.fired);
+	EXPECT_EQ(2, st.snapshot);
 }
 
 /* --count: the period of the event */
 TEST_F(trigger, period)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
 
 	self->attr.sample_period = 10;
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	call_getppid(9);
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	EXPECT_EQ(0, t.fired);
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(0, st.fired);
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
-	EXPECT_EQ(1, t.fired);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(1, st.fired);
 }
 
 /* A program that says no */
@@ -618,25 +626,26 @@ TEST_F(trigger, bpf)
 		.config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 100000,
 	};
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
-	int no, yes;
+	struct perf_event_trigger_state st;
+	int no, yes, fd;
 
 	no = bpf_prog_open(0);
 	yes = bpf_prog_open(1);
 	if (no < 0 || yes < 0)
 		SKIP(return, "no BPF");
-	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
-	ASSERT_EQ(0, event_ioctl(t.fd, PERF_EVENT_IOC_SET_BPF, no));
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_BPF, no));
+	ASSERT_EQ(0, trigger_on(self->fd, &t, fd));
 	t = (struct perf_event_trigger){ .action = PERF_TRIGGER_DO_SNAPSHOT };
-	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
-	ASSERT_EQ(0, event_ioctl(t.fd, PERF_EVENT_IOC_SET_BPF, yes));
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
-	ASSERT_EQ(0, wait_for(self->fd, 2, 3, &t));
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-	EXPECT_EQ(1, t.number);
-	EXPECT_EQ(0, t.fired);
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_BPF, yes));
+	ASSERT_EQ(0, trigger_on(self->fd, &t, fd));
+	ASSERT_EQ(0, wait_for(self->fd, 2, 3, &st));
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(1, st.number);
+	EXPECT_EQ(0, st.fired);
 }
 
 /* What a PMU may write by itself, several at once, fires nothing: it is refused. */
@@ -648,20 +657,22 @@ TEST_F(trigger, precise)
 		.precise_ip = 1,
 	};
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	int fd;
 
-	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
-	EXPECT_EQ(-EOPNOTSUPP, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, trigger_add(self->fd, &t));
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EOPNOTSUPP, trigger_add_event(self->fd, 1, fd));
 	attr.wakeup_events = 1;
-	t.fd = event_open(&attr, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
-	EXPECT_EQ(0, add_trigger(self->fd, &t));
+	fd = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, trigger_add_event(self->fd, 1, fd));
 }
 
 /* How many members there are but for triggers', and how many of them are stopped */
 static int count_stopped(int ns_fd, int *nr)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int stopped = 0;
 
 	*nr = 0;
@@ -677,10 +688,11 @@ static bool reached(const int *at, int i)
 	return __atomic_load_n(at, __ATOMIC_ACQUIRE) >= i;
 }
 
-/* Of enabling and a trigger that stops at the same time one wins, for all buffers. */
-TEST_F(trigger, enable_race)
+/* Of resuming and a trigger that stops at the same time one wins, for all buffers. */
+TEST_F(trigger, resume_race)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger_state st;
 	struct perf_event_attr attr = say_attr();
 	struct shared {
 		int	go, done;
@@ -708,19 +720,19 @@ TEST_F(trigger, enable_race)
 		for (i = 1; i <= RACES; i++) {
 			while (!reached(&shared->go, i))
 				;
-			event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0);
+			ns_resume(self->fd);
 			__atomic_store_n(&shared->done, i, __ATOMIC_RELEASE);
 		}
 		_exit(0);
 	}
 	for (i = 1; i <= RACES; i++) {
-		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		ASSERT_EQ(0, ns_resume(self->fd));
 		/* The worker ends a moment after it has told us. */
-		last = t.acted;
+		last = st.acted;
 		do {
 			call_getppid(1);
-			ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
-		} while (t.acted == last);
+			ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+		} while (st.acted == last);
 		/* At each point of the time that it takes in turn */
 		__atomic_store_n(&shared->go, i, __ATOMIC_RELEASE);
 		until = i == 1 ? INT_MAX : most / 100 * (i % 100);
@@ -742,6 +754,7 @@ TEST_F(trigger, enable_race)
 TEST_F(trigger, join_race)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger_state st;
 	struct perf_event_attr attr = say_attr();
 	int i, nr, stopped, spin, until;
 	struct shared {
@@ -765,7 +778,7 @@ TEST_F(trigger, join_race)
 		for (i = 1; i <= RACES; i++) {
 			while (!reached(&shared->go, i))
 				;
-			if (fire(self->fd, 1, &t))
+			if (fire(self->fd, 1, &st))
 				_exit(2);
 			__atomic_store_n(&shared->done, i, __ATOMIC_RELEASE);
 		}
@@ -774,7 +787,7 @@ TEST_F(trigger, join_race)
 	while (!reached(&shared->armed, 1))
 		sched_yield();
 	for (i = 1; i <= RACES; i++) {
-		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		ASSERT_EQ(0, ns_resume(self->fd));
 		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
 		__atomic_store_n(&shared->go, i, __ATOMIC_RELEASE);
 		until = i % 100 * 100;
@@ -794,8 +807,13 @@ TEST_F(trigger, join_race)
 	EXPECT_EQ(0, child_status(pid));
 }
 
-static bool member_on(int ns_fd, int cpu, struct perf_event_persist *p)
+static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 {
+	struct perf_event_persist info;
+
+	/* What changes from here on ends poll(). */
+	if (get_persist(ns_fd, &info))
+		return false;
 	memset(p, 0, sizeof(*p));
 	while (!next_member(ns_fd, p)) {
 		if (p->cpu == cpu)
@@ -808,8 +826,9 @@ static bool member_on(int ns_fd, int cpu, struct perf_event_persist *p)
 TEST_F(trigger, resume_new_cpu)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger_state st;
 	struct perf_event_attr attr = say_attr();
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	struct pollfd pfd = { .events = POLLPRI };
 	char name[NS_ROOM + 16];
 	struct member m;
@@ -830,7 +849,7 @@ TEST_F(trigger, resume_new_cpu)
 		ASSERT_LE(0, pfd.fd);
 		t.number = 0;
 		ASSERT_EQ(0, arm(pfd.fd, &self->attr, self->cpu, &t));
-		ASSERT_EQ(0, fire(pfd.fd, 1, &t));
+		ASSERT_EQ(0, fire(pfd.fd, 1, &st));
 		ASSERT_EQ(0, set_online(self->cpu2, true));
 
 		/* While the kernel is about to have it there, or when it has */
@@ -839,7 +858,7 @@ TEST_F(trigger, resume_new_cpu)
 				ASSERT_EQ(1, poll(&pfd, 1, -1));
 			EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
 		}
-		ASSERT_EQ(0, event_ioctl(pfd.fd, PERF_EVENT_IOC_ENABLE, 0));
+		ASSERT_EQ(0, ns_resume(pfd.fd));
 		while (!member_on(pfd.fd, self->cpu2, &p))
 			ASSERT_EQ(1, poll(&pfd, 1, -1));
 		EXPECT_EQ(0, p.flags & PERF_PERSIST_STOPPED);
@@ -863,37 +882,38 @@ TEST_F(trigger, storm)
 		.action = PERF_TRIGGER_DO_SNAPSHOT, .cool_down_ns = 3600 * SECOND,
 	};
 	struct perf_event_trigger eager = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
 
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &eager));
 	call_getppid(n);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
-	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &eager));
-	EXPECT_EQ(n, t.fired);
-	EXPECT_EQ(1, t.acted);
-	EXPECT_EQ(n, eager.fired);
-	EXPECT_GT(n, eager.acted);
-	EXPECT_EQ(0, eager.failed);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(n, st.fired);
+	EXPECT_EQ(1, st.acted);
+	ASSERT_EQ(0, wait_for(self->fd, 2, 1, &st));
+	EXPECT_EQ(n, st.fired);
+	EXPECT_GT(n, st.acted);
+	EXPECT_EQ(0, st.failed);
 	ksft_print_msg("%d firings, %llu snapshots without a cool-down\n", n,
-		       (unsigned long long)eager.acted);
+		       (unsigned long long)st.acted);
 }
 
 /* Nothing is left of one that is deleted but its event, for who has it open. */
 TEST_F(trigger, deleted)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
 	struct perf_event_trigger u;
-	struct perf_event_persist p;
 	int fd;
 
 	fd = getppid_event(&self->attr, self->cpu);
 	ASSERT_LE(0, fd);
-	t.fd = fd;
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, trigger_on(self->fd, &t, fd));
 
 	/* It is a member meanwhile, and fires one trigger. */
-	ASSERT_EQ(0, get_persist(fd, &p));
-	EXPECT_EQ(self->id, p.ns_id);
+	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(1, p.trigger);
 	EXPECT_EQ(PERF_PERSIST_FOR_TRIGGER, p.flags & PERF_PERSIST_FOR_TRIGGER);
 	EXPECT_EQ(0, p.buffer_size);
@@ -901,14 +921,18 @@ TEST_F(trigger, deleted)
 	EXPECT_EQ(-EBUSY, set_name(fd, "%s", self->ns));
 	EXPECT_EQ(-EBUSY, ring_map_err(fd, PAGES, PROT_READ));
 	EXPECT_EQ(-EBUSY, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, -1));
-	t.number = 0;
-	EXPECT_EQ(-EBUSY, add_trigger(self->fd, &t));
+	EXPECT_EQ(-EBUSY, trigger_add_event(self->fd, 1, fd));
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(self->id, info.ns_id);
 
-	EXPECT_EQ(-ENOENT, del_trigger(self->fd, 2));
-	ASSERT_EQ(0, del_trigger(self->fd, 1));
-	EXPECT_EQ(-ENOENT, del_trigger(self->fd, 1));
-	EXPECT_EQ(-ENOENT, get_trigger(self->fd, 1, &u));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, trigger_del(self->fd, 2));
+	ASSERT_EQ(0, trigger_del(self->fd, 1));
+	EXPECT_EQ(-ENOENT, trigger_del(self->fd, 1));
+	EXPECT_EQ(-ENOENT, trigger_get(self->fd, 1, &u));
+	EXPECT_EQ(-ENOENT, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(-ENOENT, trigger_arm(self->fd, 1));
+	EXPECT_EQ(-ENOENT, trigger_add_event(self->fd, 1, fd));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 	call_getppid(1);
 	EXPECT_EQ(0, ns_lookup(self->snap));
@@ -924,83 +948,64 @@ TEST_F(trigger, deleted)
 	/* A member that leaves fires nothing. */
 	fd = getppid_event(&self->attr, self->cpu);
 	ASSERT_LE(0, fd);
-	t.fd = fd;
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
-	ASSERT_EQ(0, get_trigger(self->fd, 2, &u));
-	EXPECT_EQ(2, u.nr_events);
+	ASSERT_EQ(0, trigger_add_event(self->fd, 2, fd));
+	ASSERT_EQ(0, trigger_state(self->fd, 2, &st));
+	EXPECT_EQ(2, st.nr_events);
 	EXPECT_EQ(0, persist_claim(fd));
-	ASSERT_EQ(0, get_trigger(self->fd, 2, &u));
-	EXPECT_EQ(1, u.nr_events);
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	ASSERT_EQ(0, trigger_state(self->fd, 2, &st));
+	EXPECT_EQ(1, st.nr_events);
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	close(fd);
 	EXPECT_EQ(0, ns_delete(self->fd));
-	EXPECT_EQ(-ENODEV, get_trigger(self->fd, 2, &u));
-	EXPECT_EQ(-ENODEV, del_trigger(self->fd, 2));
+	EXPECT_EQ(-ENODEV, trigger_get(self->fd, 2, &u));
+	EXPECT_EQ(-ENODEV, trigger_state(self->fd, 2, &st));
+	EXPECT_EQ(-ENODEV, trigger_arm(self->fd, 2));
+	EXPECT_EQ(-ENODEV, trigger_del(self->fd, 2));
+	EXPECT_EQ(-ENODEV, trigger_add(self->fd, &(struct perf_event_trigger){}));
 	call_getppid(1);
 }
 
 TEST_F(trigger, bad_input)
 {
 	const struct perf_event_trigger good = { .action = PERF_TRIGGER_DO_SNAPSHOT };
-	struct perf_event_attr attr = self->attr;
 	struct {
 		struct perf_event_trigger t;
 		char more[8];
 	} big = { .t = good };
+	struct {
+		struct perf_event_trigger_state st;
+		char more[8];
+	} big_state = {};
+	struct perf_event_trigger_state *st = &big_state.st;
 	struct perf_event_trigger t = good, *u = &big.t;
-	int fd, other, ro;
-
-	fd = getppid_event(&self->attr, self->cpu);
-	ASSERT_LE(0, fd);
+	int ro;
 
 #define EXPECT_REFUSED(_err, ...)						\
 	do {									\
 		t = (struct perf_event_trigger){ .action = PERF_TRIGGER_DO_SNAPSHOT,	\
-						 .fd = fd, ##__VA_ARGS__ };	\
-		EXPECT_EQ(_err, add_trigger(self->fd, &t));			\
+						 ##__VA_ARGS__ };		\
+		EXPECT_EQ(_err, trigger_add(self->fd, &t));			\
 	} while (0)
 
 	EXPECT_REFUSED(-EINVAL, .when = 3);
 	EXPECT_REFUSED(-EINVAL, .action = 2);
-	EXPECT_REFUSED(-EINVAL, .fd = -1);
-	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_OOPS);
-	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC, .fd = -1);
-	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC, .fd = -1,
+	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC);
+	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC,
 		       .action = PERF_TRIGGER_DO_STOP, .after_ns = 1);
 	EXPECT_REFUSED(-EINVAL, .after_ns = ~0ULL);
-	EXPECT_REFUSED(-ENOENT, .number = 7);
-	EXPECT_REFUSED(-EINVAL, .number = 7, .fd = -1);
-	EXPECT_REFUSED(-EINVAL, .flags = 1);
-	EXPECT_REFUSED(-EINVAL, .flags = 1, .number = 7);
-	EXPECT_REFUSED(-EINVAL, .__reserved = 1);
+	EXPECT_REFUSED(-EINVAL, .number = 1);
+	EXPECT_REFUSED(-EINVAL, .number = 7);
 	EXPECT_REFUSED(-EINVAL, .label = "a\nb");
-	EXPECT_REFUSED(-EBADF, .fd = 9999);
-	EXPECT_REFUSED(-EBADF, .fd = self->fd);
+	t = good;
 	memset(t.label, 'x', sizeof(t.label));
-	t.fd = fd;
-	EXPECT_EQ(-EINVAL, add_trigger(self->fd, &t));
+	EXPECT_EQ(-EINVAL, trigger_add(self->fd, &t));
 
-	/* Events that cannot be it */
-	other = counter_open(self->cpu);
-	EXPECT_REFUSED(-EINVAL, .fd = other);
-	attr.disabled = 1;
-	other = event_open(&attr, 0, -1, -1, 0);
-	EXPECT_REFUSED(-EOPNOTSUPP, .fd = other);
-	attr.write_backward = 0;
-	other = event_open(&attr, -1, self->cpu, -1, 0);
-	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
-	EXPECT_REFUSED(-EINVAL, .fd = other);
-	/* A buffer of its own would go with the trigger, whoever writes to it by then. */
-	attr.write_backward = 1;
-	other = event_open(&attr, -1, self->cpu, -1, 0);
-	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
-	EXPECT_REFUSED(-EINVAL, .fd = other);
-	ro = member_reopen(self->id, 0, self->cpu, 0);
-	EXPECT_REFUSED(-EACCES, .fd = ro);
-
-	EXPECT_EQ(-EFAULT, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, 8)));
-	EXPECT_EQ(-EFAULT, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER, 8)));
-	u->fd = fd;
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, 8));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER_EVENT, 8));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER, 8));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, 8));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_ARM_TRIGGER, 8));
+	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_DEL_TRIGGER, 8));
 	u->size = sizeof(*u) - 1;
 	EXPECT_EQ(-EINVAL, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
 	u->size = sizeof(big);
@@ -1011,60 +1016,222 @@ TEST_F(trigger, bad_input)
 	EXPECT_EQ(-E2BIG, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
 	EXPECT_EQ(sizeof(*u), u->size);
 
-	/* An event that is enabled stays so. */
-	attr.disabled = 0;
-	other = event_open(&attr, -1, self->cpu, -1, 0);
-	EXPECT_REFUSED(-ENOENT, .number = 7, .fd = other);
-	call_getppid(1);
-	{
-		__u64 count[2];
-
-		ASSERT_EQ(sizeof(count[0]), read(other, &count[0], sizeof(count[0])));
-		call_getppid(1);
-		ASSERT_EQ(sizeof(count[1]), read(other, &count[1], sizeof(count[1])));
-		EXPECT_LT(count[0], count[1]);
-	}
-
-	/* All of that left the event as it was, and made no trigger. */
-	EXPECT_EQ(-ENOENT, get_trigger(self->fd, 1, &t));
+	/* None of that made a trigger. */
+	EXPECT_EQ(-ENOENT, trigger_get(self->fd, 1, &t));
+	EXPECT_EQ(-ENOENT, trigger_state(self->fd, 1, st));
+	EXPECT_EQ(-ENOENT, trigger_state(self->fd, 0, st));
+	EXPECT_EQ(-ENOENT, trigger_arm(self->fd, 1));
+	EXPECT_EQ(-ENOENT, trigger_del(self->fd, 1));
 	big.more[0] = 0;
 	u->size = sizeof(big);
 	EXPECT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
 	EXPECT_EQ(1, u->number);
 
+	/* The same of what it has done */
+	st->number = 1;
+	st->size = sizeof(*st) - 1;
+	EXPECT_EQ(-EINVAL, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, st)));
+	st->size = sizeof(*st);
+	/* The same structure is good for the next call, whatever the last one said. */
+	st->flags = PERF_TRIGGER_SPENT;
+	EXPECT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, st)));
+	EXPECT_EQ(0, st->flags);
+	st->size = sizeof(big_state);
+	big_state.more[7] = 1;
+	EXPECT_EQ(-E2BIG, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, st)));
+	EXPECT_EQ(sizeof(*st), st->size);
+	memset(&big_state, 0xff, sizeof(big_state));
+	memset(big_state.more, 0, sizeof(big_state.more));
+	st->size = sizeof(big_state);
+	st->number = 1;
+	st->flags = 0;
+	EXPECT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, st)));
+	EXPECT_EQ(sizeof(*st), st->size);
+	EXPECT_EQ(0, st->fired + st->acted + st->failed + st->last_fired_ns + st->freeze_ns);
+	EXPECT_EQ(0, st->nr_events + st->snapshot + st->error + st->flags);
+
 	/* Who only reads sees them, and no more. */
 	ro = ns_open(self->id, 0);
 	ASSERT_LE(0, ro);
-	EXPECT_EQ(0, get_trigger(ro, 1, &t));
-	EXPECT_EQ(-EACCES, add_trigger(ro, &t));
-	EXPECT_EQ(-EACCES, del_trigger(ro, 1));
+	EXPECT_EQ(0, trigger_get(ro, 1, &t));
+	EXPECT_EQ(1, t.number);
+	EXPECT_EQ(-ENOENT, trigger_get(ro, 2, &t));
+	EXPECT_EQ(0, trigger_state(ro, 1, st));
+	t = good;
+	EXPECT_EQ(-EACCES, trigger_add(ro, &t));
+	EXPECT_EQ(-EACCES, trigger_add_event(ro, 1, counter_open(self->cpu)));
+	EXPECT_EQ(-EACCES, trigger_arm(ro, 1));
+	EXPECT_EQ(-EACCES, trigger_del(ro, 1));
+
+	/* A snapshot has none. */
+	ASSERT_EQ(0, take_by_hand(self->fd));
+	ro = ns_open(ns_lookup(self->snap), PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, ro);
+	EXPECT_EQ(-EOPNOTSUPP, trigger_add(ro, &t));
+	EXPECT_EQ(-EOPNOTSUPP, trigger_get(ro, 1, &t));
+	EXPECT_EQ(-EOPNOTSUPP, trigger_state(ro, 1, st));
+	EXPECT_EQ(-EOPNOTSUPP, trigger_arm(ro, 1));
+	EXPECT_EQ(-EOPNOTSUPP, trigger_del(ro, 1));
+}
+
+/* Events that cannot fire a trigger stay as they were. */
+TEST_F(trigger, bad_event)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_attr attr = self->attr;
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p;
+	int fd, other, ro;
+	__u64 count[2];
+
+	ASSERT_EQ(0, trigger_add(self->fd, &t));
+	fd = getppid_event(&self->attr, self->cpu);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-ENOENT, trigger_add_event(self->fd, 7, fd));
+	EXPECT_EQ(-ENOENT, trigger_add_event(self->fd, 0, fd));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
+	EXPECT_EQ(-EBADF, trigger_add_event(self->fd, 1, -1));
+	EXPECT_EQ(-EBADF, trigger_add_event(self->fd, 1, 9999));
+	EXPECT_EQ(-EBADF, trigger_add_event(self->fd, 1, self->fd));
+	EXPECT_EQ(-EBADF, trigger_add_event(self->fd, 7, self->fd));
+
+	other = counter_open(self->cpu);
+	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 1, other));
+	attr.disabled = 1;
+	other = event_open(&attr, 0, -1, -1, 0);
+	ASSERT_LE(0, other);
+	EXPECT_EQ(-EOPNOTSUPP, trigger_add_event(self->fd, 1, other));
+	attr.write_backward = 0;
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
+	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 1, other));
+	/* A buffer of its own would go with the trigger, whoever writes to it by then. */
+	attr.write_backward = 1;
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
+	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 1, other));
+	ro = member_reopen(self->id, 0, self->cpu, 0);
+	ASSERT_LE(0, ro);
+	EXPECT_EQ(-EACCES, trigger_add_event(self->fd, 1, ro));
+
+	/* An event that is enabled stays so. */
+	attr.disabled = 0;
+	other = event_open(&attr, -1, self->cpu, -1, 0);
+	EXPECT_EQ(-ENOENT, trigger_add_event(self->fd, 7, other));
+	call_getppid(1);
+	ASSERT_EQ(sizeof(count[0]), read(other, &count[0], sizeof(count[0])));
+	call_getppid(1);
+	ASSERT_EQ(sizeof(count[1]), read(other, &count[1], sizeof(count[1])));
+	EXPECT_LT(count[0], count[1]);
+
+	/* Nothing fires it, until the event that was left alone does. */
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(0, st.nr_events);
+	EXPECT_EQ(0, st.fired);
+	EXPECT_EQ(0, trigger_add_event(self->fd, 1, fd));
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(1, st.fired);
+}
+
+/* One that has acted as often as it may acts again when it is armed. */
+TEST_F(trigger, armed_again)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT, .times = 1 };
+	struct perf_event_trigger_state st;
+	int i;
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(0, st.flags);
+	for (i = 1; i <= 3; i++) {
+		ASSERT_EQ(0, fire_until_acted(self->fd, 1, &st));
+		EXPECT_EQ(i, st.acted);
+		EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
+
+		/* It only counts, however often it fires. */
+		call_getppid(100);
+		ASSERT_EQ(0, take_by_hand(self->fd));
+		ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+		EXPECT_EQ(i, st.acted);
+		EXPECT_LE(100 * i, st.fired);
+		EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
+		EXPECT_EQ(2 * i - 1, st.snapshot);
+
+		ASSERT_EQ(0, trigger_arm(self->fd, 1));
+		ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+		EXPECT_EQ(0, st.flags);
+		EXPECT_EQ(i, st.acted);
+	}
+
+	/* What was asked stays. To arm it twice is to arm it once. */
+	ASSERT_EQ(0, trigger_arm(self->fd, 1));
+	ASSERT_EQ(0, trigger_get(self->fd, 1, &t));
+	EXPECT_EQ(1, t.times);
+	ASSERT_EQ(0, fire_until_acted(self->fd, 1, &st));
+	EXPECT_EQ(4, st.acted);
+	EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
+}
+
+/* When it is armed in the middle of what fails, it acts no more often than it may. */
+TEST_F(trigger, armed_while_it_fails)
+{
+	struct perf_event_trigger t = {
+		.action = PERF_TRIGGER_DO_SNAPSHOT, .times = 1, .after_ns = SECOND,
+	};
+	struct perf_event_trigger_state st;
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, ns_stop(self->fd));
+	call_getppid(1);
+	/* It has begun, and ends after_ns later; a machine that stalls until then tests less. */
+	ASSERT_EQ(0, trigger_arm(self->fd, 1));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(1, st.failed);
+	EXPECT_EQ(ECANCELED, st.error);
+	EXPECT_EQ(0, st.flags);
+	ASSERT_EQ(0, ns_resume(self->fd));
+	ASSERT_EQ(0, fire_until_acted(self->fd, 1, &st));
+	EXPECT_EQ(1, st.acted);
+	EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
 }
 
 /* An oops or a panic needs no event. */
 TEST_F(trigger, fatal)
 {
 	struct perf_event_trigger t = {
-		.when = PERF_TRIGGER_WHEN_PANIC, .action = PERF_TRIGGER_DO_STOP, .fd = -1,
+		.when = PERF_TRIGGER_WHEN_PANIC, .action = PERF_TRIGGER_DO_STOP,
 	};
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p;
+	int fd;
 
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, trigger_add(self->fd, &t));
 	t = (struct perf_event_trigger){
-		.when = PERF_TRIGGER_WHEN_OOPS, .action = PERF_TRIGGER_DO_SNAPSHOT, .fd = -1,
+		.when = PERF_TRIGGER_WHEN_OOPS, .action = PERF_TRIGGER_DO_SNAPSHOT,
 	};
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, trigger_add(self->fd, &t));
 	EXPECT_EQ(2, t.number);
-	t.fd = getppid_event(&self->attr, self->cpu);
-	EXPECT_EQ(-EINVAL, add_trigger(self->fd, &t));
-	ASSERT_EQ(0, get_trigger(self->fd, 1, &t));
+
+	/* It stays an event of its own. */
+	fd = getppid_event(&self->attr, self->cpu);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 1, fd));
+	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 2, fd));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(1, st.number);
+	ASSERT_EQ(0, trigger_get(self->fd, 1, &t));
 	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
-	EXPECT_EQ(0, t.nr_events);
-	EXPECT_EQ(0, del_trigger(self->fd, 1));
+	EXPECT_EQ(0, st.nr_events);
+	EXPECT_EQ(0, trigger_del(self->fd, 1));
 }
 
 /* An event whose CPU was offline fires when it is back. */
 TEST_F(trigger, hotplug)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
@@ -1074,8 +1241,8 @@ TEST_F(trigger, hotplug)
 	ASSERT_EQ(0, set_online(self->cpu2, true));
 	ASSERT_EQ(0, pin(self->cpu2));
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
-	EXPECT_EQ(1, t.fired);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(1, st.fired);
 }
 
 /* A namespace on all CPUs, with @cpu2 offline */
@@ -1108,10 +1275,11 @@ static int make_for_all(const char *ns, int cpu, int cpu2, int *ns_fd)
 TEST_F(trigger, all_cpus)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
 	struct perf_event_attr faults = fault_attr(1000000);
 	struct pollfd pfd = { .events = POLLPRI };
-	struct perf_event_persist p;
-	int err;
+	struct perf_event_persist_member p;
+	int err, fd;
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
@@ -1122,16 +1290,16 @@ TEST_F(trigger, all_cpus)
 
 	faults.disabled = 1;
 	ASSERT_EQ(0, arm(pfd.fd, &self->attr, self->cpu, &t));
-	t.fd = event_open(&faults, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
-	ASSERT_EQ(0, add_trigger(pfd.fd, &t));
-	close(t.fd);
-	ASSERT_EQ(0, get_trigger(pfd.fd, 1, &t));
-	EXPECT_EQ(2, t.nr_events);
+	fd = event_open(&faults, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, trigger_add_event(pfd.fd, 1, fd));
+	close(fd);
+	ASSERT_EQ(0, trigger_state(pfd.fd, 1, &st));
+	EXPECT_EQ(2, st.nr_events);
 
 	ASSERT_EQ(0, set_online(self->cpu2, true));
-	ASSERT_EQ(0, wait_for_more(pfd.fd, 1, 0, 4, &t));
-	EXPECT_EQ(4, t.nr_events);
+	ASSERT_EQ(0, wait_for_more(pfd.fd, 1, 0, 4, &st));
+	EXPECT_EQ(4, st.nr_events);
 	ASSERT_TRUE(member_on(pfd.fd, self->cpu2, &p));
 	EXPECT_EQ(0, p.trigger);
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_FOR_TRIGGER);
@@ -1143,12 +1311,12 @@ TEST_F(trigger, all_cpus)
 	ASSERT_EQ(0, pin(self->cpu2));
 	say("before");
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(pfd.fd, 1, 1, &t));
-	EXPECT_EQ(1, t.fired);
-	EXPECT_EQ(1, t.acted);
+	ASSERT_EQ(0, wait_for(pfd.fd, 1, 1, &st));
+	EXPECT_EQ(1, st.fired);
+	EXPECT_EQ(1, st.acted);
 
 	/* They leave with the trigger. */
-	ASSERT_EQ(0, del_trigger(pfd.fd, 1));
+	ASSERT_EQ(0, trigger_del(pfd.fd, 1));
 	memset(&p, 0, sizeof(p));
 	while (!next_member(pfd.fd, &p))
 		EXPECT_EQ(0, p.flags & PERF_PERSIST_FOR_TRIGGER);
@@ -1159,9 +1327,10 @@ TEST_F(trigger, all_cpus)
 TEST_F(trigger, all_cpus_but)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
 	struct perf_event_attr clock = fault_attr(1000000000);
 	struct perf_event_attr faults = fault_attr(1000000);
-	int prog, err, fd;
+	int prog, err, fd, event;
 
 	prog = bpf_prog_open(1);
 	if (prog < 0)
@@ -1176,17 +1345,17 @@ TEST_F(trigger, all_cpus_but)
 	clock.config = PERF_COUNT_SW_CPU_CLOCK;
 	clock.disabled = 1;
 	faults.disabled = 1;
-	t.fd = event_open(&clock, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
-	ASSERT_EQ(0, event_ioctl(t.fd, PERF_EVENT_IOC_SET_BPF, prog));
-	ASSERT_EQ(0, add_trigger(fd, &t));
-	t.fd = event_open(&faults, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
-	ASSERT_EQ(0, add_trigger(fd, &t));
+	event = event_open(&clock, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, event);
+	ASSERT_EQ(0, event_ioctl(event, PERF_EVENT_IOC_SET_BPF, prog));
+	ASSERT_EQ(0, trigger_on(fd, &t, event));
+	event = event_open(&faults, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, event);
+	ASSERT_EQ(0, trigger_add_event(fd, 1, event));
 
 	ASSERT_EQ(0, set_online(self->cpu2, true));
-	ASSERT_EQ(0, wait_for_more(fd, 1, 0, 3, &t));
-	EXPECT_EQ(3, t.nr_events);
+	ASSERT_EQ(0, wait_for_more(fd, 1, 0, 3, &st));
+	EXPECT_EQ(3, st.nr_events);
 	ASSERT_EQ(0, ns_delete(fd));
 }
 
@@ -1194,7 +1363,7 @@ TEST_F(trigger, all_cpus_but)
 TEST_F(trigger, last_member)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int i, fd;
 
 	fd = member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE);
@@ -1210,26 +1379,26 @@ TEST_F(trigger, last_member)
 	EXPECT_EQ(-ENODEV, next_member(self->fd, &p));
 	call_getppid(3);
 	EXPECT_EQ(0, ns_lookup(self->snap));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 }
 
 /* A member that writes nothing asks no more of a reader, and is in no snapshot. */
 TEST_F(trigger, nothing_to_see)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
-	struct perf_event_persist p = {};
+	struct perf_event_trigger_state st;
+	struct perf_event_persist info;
 
-	ASSERT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_SPARES, 1)));
-	ASSERT_EQ(0, next_member(self->fd, &p));
-	ASSERT_EQ(1, p.spares);
+	ASSERT_EQ(0, ns_spares(self->fd, 1));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	ASSERT_EQ(1, info.spares);
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	/* The spare still fits. */
-	p.event_id = 0;
-	ASSERT_EQ(0, next_member(self->fd, &p));
-	EXPECT_EQ(1, p.spares);
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_EQ(1, info.spares);
 	call_getppid(1);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
-	EXPECT_EQ(0, t.failed);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(0, st.failed);
 	EXPECT_EQ(1, ns_count(ns_lookup(self->snap)));
 }
 
@@ -1252,14 +1421,14 @@ static bool match_id(const struct perf_event_header *hdr, const void *arg)
 static int samples_in(__u64 ns, int cpu, __u64 event_id, bool with_chain)
 {
 	struct callchain_key key = { event_id, with_chain };
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	void *map;
 	int fd, n;
 
 	fd = member_reopen(ns, 0, cpu, 0);
 	if (fd < 0)
 		return fd;
-	n = get_persist(fd, &p);
+	n = get_member(fd, &p);
 	if (!n) {
 		map = ring_map(fd, p.buffer_size / page_size(), PROT_READ);
 		n = map == MAP_FAILED ? -errno : ring_count(fd, map, match_id, &key);
@@ -1332,6 +1501,7 @@ static int cause_attr(struct perf_event_attr *attr, const char *what)
 TEST_F(cause, recorded)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger_state st;
 	struct perf_event_attr attr;
 	struct member m;
 	__u64 id, event;
@@ -1352,22 +1522,21 @@ TEST_F(cause, recorded)
 	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, fd);
 	event = event_id(m.fd);
-	t.fd = m.fd;
-	ASSERT_EQ(0, add_trigger(fd, &t));
-	EXPECT_EQ(-EBUSY, add_trigger(fd, &t));
+	ASSERT_EQ(0, trigger_on(fd, &t, m.fd));
+	EXPECT_EQ(-EBUSY, trigger_add_event(fd, 1, m.fd));
 	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_ENABLE, 0));
 	do {
 		variant->cause();
-		ASSERT_EQ(0, get_trigger(fd, 1, &t));
-	} while (!t.acted && !t.failed);
-	EXPECT_EQ(0, t.failed);
+		ASSERT_EQ(0, trigger_state(fd, 1, &st));
+	} while (!st.acted && !st.failed);
+	EXPECT_EQ(0, st.failed);
 	variant->cause();
 	EXPECT_EQ(1, samples_in(id, self->cpu, event, variant->with_chain));
 
 	/* The member stays when the trigger goes. */
-	ASSERT_EQ(0, del_trigger(fd, 1));
+	ASSERT_EQ(0, trigger_del(fd, 1));
 	ASSERT_EQ(1, ns_count(id));
-	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, ns_resume(fd));
 	while (samples_in(id, self->cpu, event, false) == 1)
 		variant->cause();
 	ASSERT_EQ(0, ns_delete(fd));
@@ -1377,7 +1546,8 @@ TEST_F(cause, recorded)
 TEST_F(trigger, redirected)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
-	struct perf_event_persist p = {};
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p = {};
 	__u64 event;
 	int fd, to;
 
@@ -1389,18 +1559,17 @@ TEST_F(trigger, redirected)
 	ASSERT_LE(0, to);
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to));
 	event = event_id(fd);
-	t.fd = fd;
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
+	ASSERT_EQ(0, trigger_on(self->fd, &t, fd));
 	close(fd);
 	call_getppid(3);
-	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &t));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
 	EXPECT_EQ(1, samples_in(self->id, self->cpu, event, true));
 
 	/* A snapshot has the member, too. */
 	ASSERT_EQ(0, take_by_hand(self->fd));
 	EXPECT_EQ(1, samples_in(ns_lookup(self->snap), self->cpu, event, true));
 	EXPECT_EQ(2, ns_count(ns_lookup(self->snap)));
-	ASSERT_EQ(0, del_trigger(self->fd, 1));
+	ASSERT_EQ(0, trigger_del(self->fd, 1));
 	ASSERT_EQ(0, next_member(self->fd, &p));
 	EXPECT_EQ(-ENOENT, next_member(self->fd, &p));
 }
@@ -1418,20 +1587,22 @@ TEST_F(trigger, feeds_itself)
 {
 	const __u64 rest = 10000000;
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger_state st;
 	char text[32];
 	__u64 begin;
+	int fd;
 
 	if (read_file("/sys/kernel/tracing/events/workqueue/workqueue_execute_end/id", text,
 		      sizeof(text)) <= 0)
 		SKIP(return, "no such tracepoint");
 	self->attr.config = strtoull(text, NULL, 0);
-	t.fd = event_open(&self->attr, -1, self->cpu, -1, 0);
-	ASSERT_LE(0, t.fd);
+	fd = event_open(&self->attr, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
 	begin = boottime_ns();
-	ASSERT_EQ(0, add_trigger(self->fd, &t));
-	ASSERT_EQ(0, wait_for(self->fd, 1, 20, &t));
-	EXPECT_EQ(0, t.failed);
-	EXPECT_LE(t.acted, (boottime_ns() - begin) / rest + 1);
+	ASSERT_EQ(0, trigger_on(self->fd, &t, fd));
+	ASSERT_EQ(0, wait_for(self->fd, 1, 20, &st));
+	EXPECT_EQ(0, st.failed);
+	EXPECT_LE(st.acted, (boottime_ns() - begin) / rest + 1);
 }
 
 /* Made, fired and deleted at once, and the namespace with them */
@@ -1449,27 +1620,30 @@ TEST_F(trigger, race)
 			struct perf_event_trigger t = {
 				.action = n % 2, .after_ns = rand() % 3 * 1000000,
 			};
-			int err;
+			int err, fd;
 
-			t.fd = getppid_event(&self->attr, self->cpu);
-			if (t.fd < 0)
+			fd = getppid_event(&self->attr, self->cpu);
+			if (fd < 0)
 				_exit(4);
-			err = add_trigger(self->fd, &t);
+			err = trigger_on(self->fd, &t, fd);
 			if (err == -ENODEV && i)
 				break;
-			if (err)
+			/* Somebody else may have deleted it between the two steps. */
+			if (err && (err != -ENOENT || !t.number))
 				_exit(1);
+			trigger_arm(self->fd, t.number);
 			call_getppid(rand() % 5);
 			/* Its own, or somebody else's; 64 are too many. */
-			err = del_trigger(self->fd, t.number - rand() % 2);
+			err = trigger_del(self->fd, t.number - rand() % 2);
 			if (err == -ENOENT)
-				del_trigger(self->fd, t.number);
-			/* It may be an ordinary one again, or not yet. */
-			if (event_ioctl(t.fd, PERF_EVENT_IOC_ENABLE, 0))
+				trigger_del(self->fd, t.number);
+			/* It may be an ordinary one again, or not yet, or deleted with the rest. */
+			err = event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+			if (err && (err != -ENODEV || !i))
 				_exit(5);
 			call_getppid(3);
-			close(t.fd);
-			if (event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0) && !i)
+			close(fd);
+			if (ns_resume(self->fd) && !i)
 				_exit(2);
 		}
 		if (!i && ns_delete(self->fd))

@@ -116,7 +116,7 @@ TEST_F(unprivileged, no_write_access)
 TEST_F(unprivileged, own_event)
 {
 	struct perf_event_attr attr = fault_attr(0);
-	struct perf_event_persist p;
+	struct perf_event_persist_member p;
 	__u64 id, before, after;
 	char name[NAME_ROOM];
 	int fd;
@@ -134,7 +134,7 @@ TEST_F(unprivileged, own_event)
 	EXPECT_EQ(-EACCES, persist_join_unnamed(fd, self->id ? : NO_NS));
 	EXPECT_EQ(-EACCES, persist_claim(fd));
 	EXPECT_EQ(-EACCES, persist_set_flags(fd, 0));
-	EXPECT_EQ(-ENOENT, get_persist(fd, &p));
+	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(0, ns_lookup(name));
 
 	ASSERT_EQ(sizeof(before), read(fd, &before, sizeof(before)));
@@ -147,7 +147,7 @@ TEST_F(unprivileged, own_event)
 /* A descriptor that is bound to nothing can be had, and is good for nothing else. */
 TEST_F(unprivileged, unbound)
 {
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int fd;
 
 	fd = ns_open(PERF_PERSIST_NEW, 0);
@@ -178,7 +178,7 @@ TEST_F(unprivileged, no_such_namespace)
 TEST_F(unprivileged, read_another_s)
 {
 	int expected = self->paranoid > 0 ? -EACCES : 0;
-	struct perf_event_persist p = {};
+	struct perf_event_persist_member p = {};
 	int fd[3], i, err;
 
 	if (!self->id)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A PMU with an AUX area, for machines that have none: it counts nothing and
- * writes nothing.
+ * PMUs of a module, with an AUX area and without: they count nothing and write
+ * nothing.
  */
 #include <linux/module.h>
 #include <linux/perf_event.h>
@@ -36,7 +36,7 @@ static void aux_free(void *aux)
 	kfree(aux);
 }
 
-static struct pmu aux_pmu = {
+static struct pmu plain_pmu = {
 	.module		= THIS_MODULE,
 	.task_ctx_nr	= perf_sw_context,
 	.event_init	= aux_event_init,
@@ -45,21 +45,34 @@ static struct pmu aux_pmu = {
 	.start		= aux_nop,
 	.stop		= aux_nop,
 	.read		= aux_read,
-	.setup_aux	= aux_setup,
-	.free_aux	= aux_free,
 };
+
+/* The same, with an AUX area */
+static struct pmu aux_pmu;
 
 static int __init aux_pmu_init(void)
 {
-	return perf_pmu_register(&aux_pmu, "kst_aux", -1);
+	int ret;
+
+	aux_pmu = plain_pmu;
+	aux_pmu.setup_aux = aux_setup;
+	aux_pmu.free_aux = aux_free;
+	ret = perf_pmu_register(&aux_pmu, "kst_aux", -1);
+	if (ret)
+		return ret;
+	ret = perf_pmu_register(&plain_pmu, "kst_plain", -1);
+	if (ret)
+		perf_pmu_unregister(&aux_pmu);
+	return ret;
 }
 module_init(aux_pmu_init);
 
 static void __exit aux_pmu_exit(void)
 {
+	perf_pmu_unregister(&plain_pmu);
 	perf_pmu_unregister(&aux_pmu);
 }
 module_exit(aux_pmu_exit);
 
-MODULE_DESCRIPTION("PMU with an AUX area for the tests of persistent perf events");
+MODULE_DESCRIPTION("PMUs for the tests of persistent perf events");
 MODULE_LICENSE("GPL");

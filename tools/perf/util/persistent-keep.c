@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf record -P: make events, hand them to the kernel under a name, and be done.
+ *
+ * Beside the events that the user asks for there is one on each CPU that counts nothing, but
+ * records what becomes of tasks, into buffers of its own.
+ */
+#include "persistent-keep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <internal/lib.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+#include "callchain.h"
+#include "cpumap.h"
+#include "debug.h"
+#include "env.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "evsel_config.h"
+#include "persistent.h"
+#include "persistent-info.h"
+#include "persistent-tasks.h"
+#include "record.h"
+#include "units.h"
+#include "util.h"
+
+static bool is_no_overwrite(struct evsel *evsel)
+{
+	struct evsel_config_term *term = evsel__get_config_term(evsel, OVERWRITE);
+
+	return term && !term->val.overwrite;
+}
+
+/* A namespace is read under its own name, and is not kept under a second one. */
+static int keep__check_events(const struct persistent_keep *keep)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(keep->evlist, evsel) {
+		if (evsel__is_persistent(evsel)) {
+			pr_err("'%s' is a namespace, and -P makes a new one of other events. Leave out -P to read it,\n"
+			       "or take a snapshot with 'perf ctl -s'.\n", evsel__name(evsel));
+			return -EINVAL;
+		}
+		if (is_no_overwrite(evsel)) {
+			pr_err("'%s' has the term 'no-overwrite', but the kernel only keeps buffers that overwrite\n"
+			       "what is oldest: leave out the term.\n", evsel__name(evsel));
+			return -EINVAL;
+		}
+	}
+
+	return 0;
+}
+
+/* Events are on CPUs that are there: say which one is not, not what the kernel makes of it. */
+static int keep__check_cpus(const struct persistent_keep *keep)
+{
+	struct perf_cpu_map *online, *cpus;
+	struct perf_cpu cpu;
+	char list[256];
+	int idx, err = 0;
+
+	if (!keep->opts->target.cpu_list)
+		return 0;
+
+	online = perf_cpu_map__new_online_cpus();
+	cpus = perf_cpu_map__new(keep->opts->target.cpu_list);
+	perf_cpu_map__for_each_cpu(cpu, idx, cpus) {
+		if (!err && online && !perf_cpu_map__has(online, cpu)) {
+			cpu_map__snprint(online, list, sizeof(list));
+			pr_err("-C %s: CPU %d does not exist or is offline. Those online are %s.\n",
+			       keep->opts->target.cpu_list, cpu.cpu, list);
+			err = -EINVAL;
+		}
+	}
+	perf_cpu_map__put(cpus);
+	perf_cpu_map__put(online);
+	return err;
+}
+
+/* What perf attaches to an event goes with perf. */
+static int keep__check_filters(const struct persistent_keep *keep)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(keep->evlist, evsel) {
+		if (!list_empty(&evsel->bpf_filters)) {
+			pr_err("The filter of '%s' is a BPF program, which would not stay: it cannot be used with -P.\n",
+			       evsel__name(evsel));
+			return -EINVAL;
+		}
+	}
+
+	return 0;
+}
+
+int persistent_keep__check(const struct persistent_keep *keep)
+{
+	return keep__check_events(keep) ?:
+	       keep__check_cpus(keep) ?:
+	       keep__check_filters(keep) ?:
+	       persistent__check_supported() ?:
+	       persistent__check_perfmon() ?:
+	       persistent__check_free(keep->name);
+}
+
+/*
+ * Whoever reads the events later can put them into a file with others, and
+ * count them, whatever was asked for here.
+ */
+static void keep__config(const struct persistent_keep *keep, struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__config(evlist, keep->opts, &callchain_param);
+
+	evlist__for_each_entry(evlist, evsel) {
+		evsel__set_sample_id(evsel, /*use_sample_identifier=*/true);
+		evsel__set_sample_bit(evsel, TID);
+		evsel__set_sample_bit(evsel, TIME);
+		evsel__set_sample_bit(evsel, CPU);
+		evsel->core.attr.sample_id_all = 1;
+		evsel->core.attr.read_format |= PERF_FORMAT_LOST |
+						PERF_FORMAT_TOTAL_TIME_ENABLED |
+						PERF_FORMAT_TOTAL_TIME_RUNNING;
+	}
+}
+
+/*
+ * Tasks and their maps are recorded on all CPUs, as tasks move, and in buffers
+ * of their own, as a burst of samples would overwrite the map they need.
+ */
+static struct evlist *keep__new_sideband(const struct persistent_keep *keep)
+{
+	struct evlist *evlist = evlist__new();
+
+	if (!evlist)
+		return NULL;
+
+	if (evlist__create_maps(evlist, &keep->opts->target) ||
+	    !evlist__add_dummy_on_all_cpus(evlist)) {
+		evlist__delete(evlist);
+		return NULL;
+	}
+
+	return evlist;
+}
+
+static u64 buffer_bytes(unsigned int pages)
+{
+	return evlist__mmap_size(pages) - page_size;
+}
+
+/* A quarter of the buffers for samples, but enough for some hundred execs. */
+static unsigned int keep__sideband_pages(const struct persistent_keep *keep)
+{
+	return max(buffer_bytes(keep->opts->mmap_pages) / 4, (u64)SZ_256K) / page_size;
+}
+
+static int keep__open(const struct persistent_keep *keep, struct evlist *evlist,
+		      unsigned int pages)
+{
+	char size[32];
+	int err;
+
+	keep__config(keep, evlist);
+
+	err = keep->open(keep->arg, evlist, pages);
+	if (err == -ENOMEM) {
+		unit_number__scnprintf_exact(size, sizeof(size), buffer_bytes(pages));
+		pr_err("There is no memory for a buffer of %s on each CPU: choose a smaller size with -m.\n",
+		       size);
+	}
+	return err;
+}
+
+static void keep__print_events(const struct persistent_keep *keep, const char *keeps)
+{
+	struct perf_cpu_map *cpus = keep->evlist->core.all_cpus;
+	struct evsel *evsel;
+	char list[256];
+
+	if (cpu_map__snprint(cpus, list, sizeof(list)) == sizeof(list) - 1)
+		memcpy(list + sizeof(list) - sizeof("..."), "...", sizeof("..."));
+
+	fprintf(stderr, "[ perf record: '%s' %s %d event%s on CPU %s:", keep->name, keeps,
+		keep->evlist->core.nr_entries, keep->evlist->core.nr_entries > 1 ? "s" : "", list);
+	evlist__for_each_entry(keep->evlist, evsel)
+		fprintf(stderr, " %s", evsel__name(evsel));
+	fprintf(stderr, " ]\n");
+}
+
+static void print_kept_bytes(u64 size, u64 sideband_size, u64 sum)
+{
+	char samples[32], maps[32], all[32];
+
+	unit_number__scnprintf_exact(samples, sizeof(samples), size);
+	unit_number__scnprintf_exact(maps, sizeof(maps), sideband_size);
+	unit_number__scnprintf_exact(all, sizeof(all), sum);
+	fprintf(stderr, "[ perf record: buffers of %s per CPU, and %s for tasks and maps; %s in all ]\n",
+		samples, maps, all);
+}
+
+/* The sizes are those that the kernel says. */
+static int keep__print(const struct persistent_keep *keep, u64 tasks_bytes)
+{
+	char tasks[32];
+	u64 size = 0, sideband_size = 0;
+	struct persistent_info info;
+	int err = persistent_info__init(&info, keep->name);
+
+	if (err)
+		return persistent__err_open(err, keep->name);
+
+	for (int i = 0; i < info.nr_rings; i++) {
+		const struct persistent_ring *ring = &info.rings[i];
+
+		if (ring->sideband)
+			sideband_size = ring->member->buffer_size;
+		else
+			size = ring->member->buffer_size;
+	}
+
+	keep__print_events(keep, "keeps");
+	print_kept_bytes(size, sideband_size, info.buffer_bytes);
+	if (tasks_bytes) {
+		unit_number__scnprintf(tasks, sizeof(tasks), tasks_bytes);
+		fprintf(stderr, "[ perf record: and %s for tasks that are there ]\n", tasks);
+	}
+	fprintf(stderr,
+		"[ perf record: read it with 'perf record -e persistent/%s/ -a', delete it with 'perf ctl -d %s' ]\n",
+		keep->name, keep->name);
+	persistent_info__exit(&info);
+	return 0;
+}
+
+/* In a cgroup it is for the user to know which tasks those are. */
+static bool keep__keeps_tasks(const struct persistent_keep *keep)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(keep->evlist, evsel) {
+		if (!evsel->cgrp)
+			return true;
+	}
+	return false;
+}
+
+/* --dry-run: no event is opened, so it is not known whether the kernel takes them. */
+static void keep__print_would_keep(const struct persistent_keep *keep, struct evlist *sideband)
+{
+	u64 size = buffer_bytes(keep->opts->mmap_pages);
+	u64 sideband_size = buffer_bytes(keep__sideband_pages(keep));
+
+	keep__print_events(keep, "would keep");
+	print_kept_bytes(size, sideband_size,
+			 size * perf_cpu_map__nr(keep->evlist->core.all_cpus) +
+			 sideband_size * perf_cpu_map__nr(sideband->core.all_cpus));
+	fprintf(stderr, "[ perf record: --dry-run: nothing was created ]\n");
+}
+
+static int keep__open_and_publish(const struct persistent_keep *keep, struct evlist *sideband)
+{
+	u64 flags = keep->opts->target.cpu_list ? 0 : PERF_PERSIST_ALL_CPUS;
+	u64 id, tasks_bytes = 0;
+	int err;
+
+	err = keep__open(keep, keep->evlist, keep->opts->mmap_pages) ?:
+	      keep__open(keep, sideband, keep__sideband_pages(keep)) ?:
+	      persistent__publish(keep->evlist, sideband, keep->name, flags, &id);
+	if (!err && keep__keeps_tasks(keep))
+		tasks_bytes = persistent__keep_tasks(id, keep->name, keep->opts,
+						     evlist__id_hdr_size(sideband));
+	if (!err)
+		persistent__note_command(id, &perf_env);
+	if (!err && !quiet)
+		err = keep__print(keep, tasks_bytes);
+	return err;
+}
+
+int persistent_keep__run(const struct persistent_keep *keep)
+{
+	struct evlist *sideband = keep__new_sideband(keep);
+	struct evsel *evsel;
+	int err = 0;
+
+	if (!sideband)
+		return -ENOMEM;
+
+	/* What is known to be wanted is in the buffers of these alone. */
+	evlist__for_each_entry(keep->evlist, evsel)
+		evsel->tracking = false;
+
+	keep->opts->overwrite = true;
+	keep->opts->sample_identifier = true;
+	evlist__uniquify_name(keep->evlist);
+
+	if (keep->dry_run)
+		keep__print_would_keep(keep, sideband);
+	else
+		err = keep__open_and_publish(keep, sideband);
+
+	evlist__delete(sideband);
+	return err;
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What namespaces of persistent events and their members are called: which names there
+ * can be, which there are, and what is said of one that is not there.
+ */
+#include "persistent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <api/fs/fs.h>
+#include <linux/ctype.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include "debug.h"
+#include "json-print.h"
+#include "levenshtein.h"
+#include "parse-events.h"
+#include "strbuf.h"
+#include "util.h"
+
+#define MAX_USER_NAME	PERF_PERSIST_USER_NAME_MAX
+
+/* Said by the commands and, of events on their command lines, by the parser */
+#define MSG_MISSING	"There is no namespace called '%s'"
+
+/*
+ * The word in persistent/word/, if it is one that becomes an event when the PMU
+ * has one of that name, and not one that means something to the parser itself.
+ */
+static const char *terms__event(const struct parse_events_terms *terms)
+{
+	const struct parse_events_term *term;
+
+	if (list_empty(&terms->terms))
+		return "";
+
+	term = list_first_entry(&terms->terms, struct parse_events_term, list);
+	if (term->type_term == PARSE_EVENTS__TERM_TYPE_RAW)
+		return term->val.str;
+	if (term->type_term == PARSE_EVENTS__TERM_TYPE_USER ||
+	    term->type_term == PARSE_EVENTS__TERM_TYPE_LEGACY_CACHE ||
+	    term->type_term == PARSE_EVENTS__TERM_TYPE_HARDWARE)
+		return term->config;
+	return NULL;
+}
+
+static bool parsed_as_event(const char *name)
+{
+	struct parse_events_terms terms;
+	bool ret;
+
+	parse_events_terms__init(&terms);
+	ret = !parse_events_terms(&terms, name, /*input=*/NULL) && terms__event(&terms);
+	parse_events_terms__exit(&terms);
+	return ret;
+}
+
+int persistent__check_name(const char *name)
+{
+	size_t len = strlen(name);
+	bool good = len && len <= MAX_USER_NAME && (islower(name[0]) || name[0] == '_');
+
+	for (const char *c = name; good && *c; c++)
+		good = islower(*c) || isdigit(*c) || *c == '_' || *c == '-';
+
+	if (!good) {
+		pr_err("'%s' cannot be the name of a namespace: it takes up to %d of a-z, 0-9, '_'\n"
+		       "and '-', the first of them a letter or '_'.\n", name, MAX_USER_NAME);
+		return -EINVAL;
+	}
+
+	if (!parsed_as_event(name)) {
+		pr_err("'%s' cannot be the name of a namespace: in '-e " PERSISTENT_PMU
+		       "/%s/' it means\nsomething else. Choose another name.\n", name, name);
+		return -EINVAL;
+	}
+
+	return 0;
+}
+
+void persistent__err_taken(const char *name)
+{
+	pr_err("There is a namespace called '%s' already.\n"
+	       "Choose another name, or delete that one with 'perf ctl -d %s'.\n", name, name);
+}
+
+static void err_denied(const char *name)
+{
+	pr_err("No permission to open the namespace '%s': %s.\n", name, persistent__help_perfmon());
+}
+
+/* The one that was most likely meant; NULL: all are too different. */
+static const char *nearest_name(char **names, const char *name)
+{
+	int best = strlen(name) / 2 + 1;
+	const char *nearest = NULL;
+
+	for (int i = 0; names[i]; i++) {
+		int distance = levenshtein(name, names[i], 1, 1, 1, 1);
+
+		if (distance < best) {
+			best = distance;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}
+
+/* There may be hundreds of names: say which one is like it, and how to see them. */
+static char *help_missing(const char *name)
+{
+	char **names = persistent__names();
+	struct strbuf sb = STRBUF_INIT;
+	const char *nearest;
+
+	if (names && names[0]) {
+		nearest = nearest_name(names, name);
+		if (nearest)
+			strbuf_addf(&sb, "Did you mean '%s'? ", nearest);
+		strbuf_addstr(&sb, "'perf ctl -l' lists those that exist.");
+	} else {
+		strbuf_addstr(&sb, "There are none: see 'perf record -P NAME -e EVENTS -a'.");
+	}
+	persistent__free_names(names);
+	return strbuf_detach(&sb, NULL);
+}
+
+static void err_missing(const char *name)
+{
+	char *help = help_missing(name);
+
+	pr_err(MSG_MISSING ".\n%s\n", name, help ?: "");
+	free(help);
+}
+
+u32 persistent__snapshot_number(const char *name, const char *of)
+{
+	size_t len = strlen(of);
+	unsigned long nr;
+	char *end;
+
+	if (strncmp(name, of, len) || name[len] != '.' || !isdigit(name[len + 1]))
+		return 0;
+
+	nr = strtoul(name + len + 1, &end, 10);
+	return *end || nr > UINT_MAX ? 0 : nr;
+}
+
+/* flight, flight.2, flight.10, flight-deck */
+static int name_cmp(const void *_a, const void *_b)
+{
+	const char *a = *(char * const *)_a, *b = *(char * const *)_b;
+	size_t len_a = strcspn(a, "."), len_b = strcspn(b, ".");
+	int cmp = strncmp(a, b, min(len_a, len_b));
+
+	if (cmp || len_a != len_b)
+		return cmp ?: (len_a < len_b ? -1 : 1);
+
+	/* The longer number is the larger one. */
+	len_a = strlen(a);
+	len_b = strlen(b);
+	return len_a == len_b ? strcmp(a, b) : (len_a < len_b ? -1 : 1);
+}
+
+char **persistent__names(void)
+{
+	char path[PATH_MAX], **names;
+	struct dirent *dent;
+	size_t nr = 0;
+	DIR *dir;
+
+	names = calloc(1, sizeof(*names));
+	if (!names)
+		return NULL;
+
+	scnprintf(path, sizeof(path), "%s/" PERSISTENT_SYSFS "/events", sysfs__mountpoint() ?: "");
+	dir = opendir(path);
+	if (!dir)
+		return names;
+
+	while ((dent = readdir(dir))) {
+		char **more;
+
+		if (dent->d_name[0] == '.')
+			continue;
+
+		more = realloc(names, (nr + 2) * sizeof(*names));
+		if (!more)
+			break;
+		names = more;
+		names[nr] = strdup(dent->d_name);
+		names[nr + 1] = NULL;
+		if (!names[nr])
+			break;
+		nr++;
+	}
+	closedir(dir);
+
+	qsort(names, nr, sizeof(*names), name_cmp);
+	return names;
+}
+
+void persistent__free_names(char **names)
+{
+	for (int i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* Anybody may know that, whatever else of it. */
+bool persistent__exists(const char *name)
+{
+	char **names = persistent__names();
+	bool found = false;
+
+	for (int i = 0; names && names[i] && !found; i++)
+		found = !strcmp(names[i], name);
+	persistent__free_names(names);
+	return found;
+}
+
+int persistent__err_open(int err, const char *name)
+{
+	char buf[STRERR_BUFSIZE];
+
+	switch (err) {
+	case 0:
+		break;
+	case -ENOENT:
+	case -EINVAL:	/* what can be no name is none */
+		err_missing(name);
+		break;
+	case -EACCES:
+	case -EPERM:
+		err_denied(name);
+		break;
+	default:
+		pr_err("Cannot open the namespace '%s': %s\n", name,
+		       str_error_r(-err, buf, sizeof(buf)));
+		break;
+	}
+	return err;
+}
+
+/* They outlive what they were taken of, and hold memory. */
+void persistent__tell_of_snapshots(const char *name)
+{
+	char **names = persistent__names();
+	struct strbuf sb = STRBUF_INIT;
+
+	for (int i = 0; names && names[i]; i++) {
+		if (persistent__snapshot_number(names[i], name))
+			strbuf_addf(&sb, " %s", names[i]);
+	}
+	if (sb.len)
+		pr_info("The snapshots of '%s' remain:%s.\nDelete them with 'perf ctl -d \"%s.*\"'.\n",
+			name, sb.buf, name);
+	strbuf_release(&sb);
+	persistent__free_names(names);
+}
+
+/* How many bytes of a character that is printed as it is; 0: of none */
+static int printable(const char *str)
+{
+	unsigned char first = *str;
+	unsigned int c;
+	int len;
+
+	if (first < 0x80)
+		return first >= ' ' && first != 0x7f;
+
+	/* The first ones beyond ASCII control terminals, too. */
+	len = utf8__char(str, &c);
+	return len && c >= 0xa0 ? len : 0;
+}
+
+/* It is for owners to choose what things are called, not what the terminal does. */
+void persistent__make_printable(char *str)
+{
+	for (int len; *str; str += len ?: 1) {
+		len = printable(str);
+		if (!len)
+			*str = '?';
+	}
+}
+
+/* Each label once, in the order in which the events were made. */
+static const char **ns__labels(const struct persistent_ns *ns, int *nr)
+{
+	const char **labels = calloc(ns->nr_members, sizeof(*labels));
+
+	*nr = 0;
+	for (int i = 0; labels && i < ns->nr_members; i++) {
+		const char *label = ns->members[i].label;
+		bool seen = persistent_member__is_sideband(&ns->members[i]);
+
+		label = *label ? label : "-";
+		for (int j = 0; j < *nr && !seen; j++)
+			seen = !strcmp(label, labels[j]);
+		if (!seen)
+			labels[(*nr)++] = label;
+	}
+
+	return labels;
+}
+
+/* The first @nr of @of labels, and how many there are beside them */
+static char *join_labels(const char **labels, int nr, int of)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	for (int i = 0; i < nr; i++)
+		strbuf_addf(&sb, "%s%s", i ? "," : "", labels[i]);
+	if (nr < of)
+		strbuf_addf(&sb, "(+%d)", of - nr);
+	return strbuf_detach(&sb, NULL);
+}
+
+/* Not even the first one fits: what comes before its end, but not less than a letter. */
+static char *cut_label(const char *label, int nr_others, int width)
+{
+	char others[16] = "", *str;
+
+	if (nr_others)
+		scnprintf(others, sizeof(others), "(+%d)", nr_others);
+	width -= strlen(others) + strlen("..");
+	if (asprintf(&str, "%.*s..%s", max(width, 1), label, others) < 0)
+		str = NULL;
+	return str;
+}
+
+/* As many labels as fit: sched:sched_switch,cpu-clock(+2) */
+char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width)
+{
+	int nr, of;
+	const char **labels = ns__labels(ns, &of);
+	char *str;
+
+	if (!labels)
+		return NULL;
+
+	str = join_labels(labels, of, of);
+	for (nr = of - 1; nr > 0 && strlen(str) > width; nr--) {
+		free(str);
+		str = join_labels(labels, nr, of);
+	}
+	if (of && strlen(str) > width) {
+		free(str);
+		str = cut_label(labels[0], of - 1, width);
+	}
+
+	free(labels);
+	return str;
+}
+
+char *persistent_ns__events(const struct persistent_ns *ns)
+{
+	return persistent_ns__events_within(ns, SIZE_MAX);
+}
+
+/* The same of a namespace that may not be open to all; NULL: not to the caller */
+char *persistent__events_of(const char *name)
+{
+	struct persistent_ns *ns;
+	char *events = NULL;
+
+	if (!persistent_ns__lookup(name, /*write=*/false, &ns) && !persistent_ns__list(ns))
+		events = persistent_ns__events(ns);
+	persistent_ns__close(ns);
+	return events;
+}
+
+/*
+ * Called by the parser for persistent/.../ before it looks for such an event:
+ * what would be missing is not an event, but a namespace.
+ */
+int persistent__check_event(const struct parse_events_terms *terms, int column,
+			    struct parse_events_error *err)
+{
+	const char *name = terms ? terms__event(terms) : "";
+	char *msg;
+
+	if (!persistent__supported()) {
+		parse_events_error__handle(err, column, strdup(PERSISTENT_UNSUPPORTED),
+					   strdup(PERSISTENT_UNSUPPORTED_HELP));
+		return -EINVAL;
+	}
+
+	/* Given by its id, or in a way that the parser knows to complain of. */
+	if (!name)
+		return 0;
+
+	if (persistent__exists(name))
+		return 0;
+
+	if (asprintf(&msg, MSG_MISSING, name) < 0)
+		return -ENOMEM;
+	parse_events_error__handle(err, column, msg, help_missing(name));
+	return -EINVAL;
+}

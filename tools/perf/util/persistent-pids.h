@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_PIDS_H
+#define __PERF_PERSISTENT_PIDS_H
+
+#include <stdbool.h>
+
+struct evlist;
+struct persistent;
+
+/* Do the records have pids of perf's own pid namespace, so that /proc is about them? */
+bool persistent__has_own_pids(const struct persistent *persistent);
+
+/*
+ * Warn of pids of another pid namespace. Returns -EINVAL, and says why, if the records of
+ * @evlist have pids of more than one.
+ */
+int persistent__check_pids(const struct persistent *persistent, struct evlist *evlist);
+
+#endif /* __PERF_PERSISTENT_PIDS_H */

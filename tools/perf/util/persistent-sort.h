@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_SORT_H
+#define __PERF_PERSISTENT_SORT_H
+
+struct persistent_member;
+
+/* The same event on several CPUs; the same one twice on a CPU makes two of them. */
+struct persistent_sorted_event {
+	struct persistent_member *first;
+	unsigned long		 *cpus;		/* bitmap of persistent_sorted::nr_cpus */
+};
+
+/* Members, each of which is one event on one CPU, sorted into events */
+struct persistent_sorted {
+	struct persistent_sorted_event *events;
+	int			 nr;
+	int			 nr_cpus;	/* more than any member's CPU */
+};
+
+/* The number of the event that @member is of: an earlier one, or a new one. */
+int persistent_sorted__add(struct persistent_sorted *sorted, struct persistent_member *member);
+void persistent_sorted__exit(struct persistent_sorted *sorted);
+
+#endif /* __PERF_PERSISTENT_SORT_H */

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What can be done to a namespace as a whole: STOP freezes its buffers, RESUME lets them
+ * go on, and SET_NOTE attaches a text.
+ */
+#include "persistent.h"
+
+#define ROUNDS	100
+
+FIXTURE(stop)
+{
+	char	ns[NS_ROOM];
+	char	snap[NS_ROOM + 8];
+	int	cpu, cpu2;
+	__u64	id;
+	struct member m;
+	int	fd, reader;
+};
+
+FIXTURE_SETUP(stop)
+{
+	struct perf_event_attr attr = say_attr();
+	const char *missing;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	attr.read_format = PERF_FORMAT_LOST;
+	ASSERT_EQ(0, ns_create(&self->m, &attr, self->cpu, PAGES, self->ns, &self->id));
+	self->fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, self->fd);
+	self->reader = ns_open(self->id, 0);
+	ASSERT_LE(0, self->reader);
+	snprintf(self->snap, sizeof(self->snap), "%s.1", self->ns);
+}
+
+FIXTURE_TEARDOWN_PARENT(stop)
+{
+	persist_sweep();
+}
+
+static __u64 snapshot(int ns_fd)
+{
+	__u64 id;
+
+	return ns_snapshot(ns_fd, &id) ? 0 : id;
+}
+
+/* Flags of the namespace; those of a member are in *@member. */
+static __u32 flags_of(int ns_fd, __u32 *member)
+{
+	struct perf_event_persist_member p = {};
+	struct perf_event_persist info;
+
+	*member = next_member(ns_fd, &p) ? ~0U : p.flags;
+	return get_persist(ns_fd, &info) ? ~0U : info.flags;
+}
+
+#define EXPECT_STOPPED(_expected)							\
+	do {										\
+		__u32 _flags = (_expected) ? PERF_PERSIST_STOPPED : 0;			\
+		__u32 _member, _ns = flags_of(self->fd, &_member);			\
+											\
+		EXPECT_EQ(_flags, _ns);							\
+		EXPECT_EQ(_flags, _member);						\
+	} while (0)
+
+/* What is stopped does not go on by PAUSE_OUTPUT, and what is paused is not stopped. */
+TEST_F(stop, pause)
+{
+	__u32 member;
+
+	ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+	EXPECT_EQ(0, flags_of(self->fd, &member));
+	EXPECT_EQ(PERF_PERSIST_PAUSED, member);
+	ASSERT_EQ(0, ns_stop(self->fd));
+	EXPECT_STOPPED(true);
+	EXPECT_EQ(-EBUSY, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+	EXPECT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+	say("stopped");
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "stopped"));
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_STOPPED(false);
+	say("again");
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
+	ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+	ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+	EXPECT_STOPPED(false);
+}
+
+/* Who takes an event back from a namespace that is stopped has one that records. */
+TEST_F(stop, claim)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member other;
+
+	ASSERT_EQ(0, member_open(&other, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, ns_join(self->fd, other.fd));
+	ASSERT_EQ(0, ns_stop(self->fd));
+	say("stopped");
+	ASSERT_EQ(0, persist_claim(other.fd));
+	EXPECT_STOPPED(true);
+	say("claimed");
+	EXPECT_EQ(0, heard(-1, other.map, "stopped"));
+	EXPECT_EQ(1, heard(-1, other.map, "claimed"));
+	EXPECT_EQ(0, heard(-1, self->m.map, "claimed"));
+	member_close(&other);
+}
+
+/* Not a record after a stop, each one after it goes on. What came meanwhile is missed. */
+TEST_F(stop, exact)
+{
+	struct perf_event_persist_member p;
+	__u64 missed;
+	__s64 head;
+	int i;
+
+	EXPECT_STOPPED(false);
+	say("before");
+	ASSERT_EQ(0, ns_stop(self->fd));
+	EXPECT_STOPPED(true);
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	head = p.head;
+	for (i = 1; i <= 5; i++) {
+		say("stopped");
+		ASSERT_EQ(0, get_member(self->m.fd, &p));
+		EXPECT_EQ(head, p.head);
+		EXPECT_LE(i, p.missed);
+		EXPECT_EQ(0, p.lost);
+	}
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "stopped"));
+	EXPECT_EQ(0, heard(-1, self->m.map, "stopped"));
+
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_STOPPED(false);
+	say("again");
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "stopped"));
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_NE(head, p.head);
+	missed = p.missed;
+	EXPECT_LE(5, missed);
+	EXPECT_EQ(0, p.lost);
+	say("again");
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_EQ(missed, p.missed);
+
+	ASSERT_EQ(0, ns_stop(self->fd));
+	say("stopped");
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_LT(missed, p.missed);
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "stopped"));
+}
+
+/* Each record that a stop kept from being written is missed, and none of them is lost. */
+TEST_F(stop, missed)
+{
+	struct perf_event_persist_member p;
+	struct perf_event_attr attr;
+	struct {
+		__u64	count, lost;
+	} value;
+	char filter[64];
+	struct member m;
+	int i;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoints");
+	attr.read_format = PERF_FORMAT_LOST;
+	attr.disabled = 1;
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	snprintf(filter, sizeof(filter), "id == %d && common_pid == %d", (int)SYS_getppid,
+		 getpid());
+	ASSERT_EQ(0, neg_errno(ioctl(m.fd, PERF_EVENT_IOC_SET_FILTER, filter)));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_ENABLE, 0));
+	for (i = 0; i < 3; i++) {
+		call_getppid(2);
+		ASSERT_EQ(0, get_member(m.fd, &p));
+		EXPECT_EQ(5 * i, p.missed);
+		ASSERT_EQ(0, ns_stop(self->fd));
+		call_getppid(5);
+		ASSERT_EQ(0, get_member(m.fd, &p));
+		EXPECT_EQ(5 * (i + 1), p.missed);
+		EXPECT_EQ(0, p.lost);
+		ASSERT_EQ(0, ns_resume(self->fd));
+		ASSERT_EQ(0, get_member(m.fd, &p));
+		EXPECT_EQ(5 * (i + 1), p.missed);
+		EXPECT_EQ(0, p.lost);
+	}
+	EXPECT_EQ(6, sampled(m.fd, m.map));
+	/* A read() counts all that is not there. */
+	ASSERT_EQ(sizeof(value), read(m.fd, &value, sizeof(value)));
+	EXPECT_EQ(15, value.lost);
+}
+
+/* Twice is as good as once. */
+TEST_F(stop, twice)
+{
+	struct perf_event_persist_member p;
+
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_STOPPED(false);
+	say("taken");
+	ASSERT_EQ(0, ns_stop(self->fd));
+	say("missed");
+	ASSERT_EQ(0, ns_stop(self->fd));
+	say("missed");
+	EXPECT_STOPPED(true);
+	ASSERT_EQ(0, ns_resume(self->fd));
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_STOPPED(false);
+	say("taken");
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_LE(2, p.missed);
+	EXPECT_EQ(2, heard(self->m.fd, self->m.map, "taken"));
+	EXPECT_EQ(0, heard(self->m.fd, self->m.map, "missed"));
+}
+
+/* Whoever waits for changes is told. */
+TEST_F(stop, poll)
+{
+	struct perf_event_persist info;
+
+	ASSERT_EQ(0, get_persist(self->reader, &info));
+	EXPECT_EQ(0, poll_now(self->reader));
+	ASSERT_EQ(0, ns_stop(self->fd));
+	EXPECT_EQ(POLLPRI, poll_now(self->reader));
+	ASSERT_EQ(0, get_persist(self->reader, &info));
+	EXPECT_EQ(0, poll_now(self->reader));
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_EQ(POLLPRI, poll_now(self->reader));
+}
+
+/* Enabling is one thing, stopping another. */
+TEST_F(stop, enable)
+{
+	struct perf_event_persist_member p;
+
+	ASSERT_EQ(0, ns_stop(self->fd));
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_STOPPED(true);
+	say("enabled");
+	ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_ENABLE, 0));
+	say("enabled");
+	EXPECT_EQ(0, heard(self->m.fd, self->m.map, "enabled"));
+	EXPECT_STOPPED(true);
+
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_EQ(PERF_PERSIST_STOPPED | PERF_PERSIST_DISABLED, p.flags);
+	ASSERT_EQ(0, ns_resume(self->fd));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_EQ(PERF_PERSIST_DISABLED, p.flags);
+	say("disabled");
+	EXPECT_EQ(0, heard(self->m.fd, self->m.map, "disabled"));
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	say("both");
+	EXPECT_EQ(1, heard(self->m.fd, self->m.map, "both"));
+}
+
+/* A snapshot by hand has what was frozen, and the new buffers are stopped, too. */
+TEST_F(stop, snapshot)
+{
+	struct perf_event_persist_member p;
+	struct perf_event_persist info;
+	__u64 snap;
+	int fd;
+
+	say("before");
+	ASSERT_EQ(0, ns_stop(self->fd));
+	say("missed");
+	snap = snapshot(self->fd);
+	ASSERT_NE(0, snap);
+	say("missed");
+	EXPECT_STOPPED(true);
+	EXPECT_EQ(1, heard_in(snap, 0, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(snap, 0, self->cpu, "missed"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "before"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "missed"));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_LE(2, p.missed);
+	EXPECT_EQ(0, p.lost);
+
+	/* So are those of CLEAR. */
+	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
+	say("missed");
+	EXPECT_STOPPED(true);
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "missed"));
+
+	/* A snapshot is not stopped: nothing ever comes. */
+	fd = member_reopen(snap, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, get_persist(fd, &info));
+	EXPECT_EQ(PERF_PERSIST_SNAPSHOT, info.flags);
+	ASSERT_EQ(0, get_member(fd, &p));
+	EXPECT_EQ(0, p.flags);
+
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_STOPPED(false);
+	say("again");
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
+	ASSERT_EQ(0, get_member(self->m.fd, &p));
+	EXPECT_LE(3, p.missed);
+	EXPECT_EQ(0, p.lost);
+}
+
+/* Members that come later are stopped, and go on, with the others. */
+TEST_F(stop, join)
+{
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_persist_member p;
+	struct member m;
+
+	ASSERT_EQ(0, ns_stop(self->fd));
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	say("own");
+	EXPECT_EQ(1, heard(m.fd, m.map, "own"));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	ASSERT_EQ(0, get_member(m.fd, &p));
+	EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags);
+	say("missed");
+	EXPECT_EQ(0, heard(m.fd, m.map, "missed"));
+	ASSERT_EQ(0, ns_resume(self->fd));
+	ASSERT_EQ(0, get_member(m.fd, &p));
+	EXPECT_EQ(0, p.flags);
+	say("again");
+	EXPECT_EQ(1, heard(m.fd, m.map, "again"));
+	EXPECT_EQ(1, heard(self->m.fd, self->m.map, "again"));
+}
+
+/* An event that writes to the buffer of another is stopped with it. */
+TEST_F(stop, redirected)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	int fd, before;
+
+	attr.disabled = 1;
+	fd = event_open(&attr, -1, self->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, self->m.fd));
+	ASSERT_EQ(0, persist_join(fd, self->id));
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	touch_pages(4);
+	ASSERT_EQ(0, ns_stop(self->fd));
+	before = sampled(fd, self->m.map);
+	EXPECT_LE(4, before);
+	touch_pages(4);
+	EXPECT_EQ(before, sampled(fd, self->m.map));
+	ASSERT_EQ(0, ns_resume(self->fd));
+	touch_pages(4);
+	EXPECT_LE(before + 4, sampled(fd, self->m.map));
+}
+
+/* While all CPUs record, none does after a stop that has returned. */
+TEST_F(stop, all_cpus)
+{
+	struct perf_event_persist_member p = {};
+	struct perf_event_attr attr;
+	__s64 heads[2][64];
+	int cpus[64], fds[64];
+	char name[NS_ROOM + 8];
+	int nr = 0, i, round, fd;
+	__u64 id = 0, moved = 0;
+	pid_t pids[64];
+	struct member m;
+	cpu_set_t set;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoints");
+	CPU_ZERO(&set);
+	for (i = 0; i < 64; i++)
+		CPU_SET(i, &set);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(set), &set));
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
+	snprintf(name, sizeof(name), "%s-all", self->ns);
+	for (i = 0; i < 64; i++) {
+		if (!CPU_ISSET(i, &set))
+			continue;
+		ASSERT_EQ(0, member_open(&m, &attr, i, PAGES));
+		ASSERT_EQ(0, nr ? persist_join(m.fd, id) : persist_new(m.fd, &id));
+		fds[nr] = m.fd;
+		cpus[nr++] = i;
+	}
+	ASSERT_EQ(0, set_name_str(m.fd, name));
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < nr; i++) {
+		pids[i] = fork_child();
+		ASSERT_LE(0, pids[i]);
+		if (!pids[i]) {
+			pin(cpus[i]);
+			for (;;)
+				call_getppid(100);
+		}
+	}
+	heads[0][0] = 0;
+	for (round = 0; round < ROUNDS; round++) {
+		/* Until each of them has written since the last round */
+		for (i = 0; i < nr; i++) {
+			do {
+				ASSERT_EQ(0, get_member(fds[i], &p));
+			} while (round && (__s64)p.head == heads[0][i]);
+		}
+		ASSERT_EQ(0, ns_stop(fd));
+		for (i = 0; i < nr; i++) {
+			ASSERT_EQ(0, get_member(fds[i], &p));
+			moved += round && (__s64)p.head != heads[0][i];
+			heads[0][i] = p.head;
+		}
+		/* Each has tried to, since. */
+		for (i = 0; i < nr; i++) {
+			__u64 missed;
+
+			ASSERT_EQ(0, get_member(fds[i], &p));
+			missed = p.missed;
+			do {
+				ASSERT_EQ(0, get_member(fds[i], &p));
+			} while (p.missed == missed);
+			heads[1][i] = p.head;
+			EXPECT_EQ(heads[0][i], heads[1][i])
+				TH_LOG("round %d, CPU %d", round, cpus[i]);
+		}
+		ASSERT_EQ(0, ns_resume(fd));
+	}
+	EXPECT_EQ((__u64)nr * (ROUNDS - 1), moved);
+	for (i = 0; i < nr; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	ASSERT_EQ(0, ns_delete(fd));
+}
+
+/* Who may do it, to what, and how */
+TEST_F(stop, refused)
+{
+	int unbound, snap;
+	unsigned int i;
+	static const unsigned long cmds[] = { PERF_EVENT_IOC_STOP, PERF_EVENT_IOC_RESUME };
+
+	unbound = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, unbound);
+	snap = ns_open(snapshot(self->fd), PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, snap);
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		EXPECT_EQ(-EACCES, event_ioctl(self->reader, cmds[i], 0));
+		EXPECT_EQ(-EINVAL, event_ioctl(self->fd, cmds[i], 1));
+		EXPECT_EQ(-EINVAL, event_ioctl(self->fd, cmds[i], (unsigned long)self));
+		EXPECT_EQ(-EINVAL, event_ioctl(unbound, cmds[i], 0));
+		EXPECT_EQ(-EOPNOTSUPP, event_ioctl(snap, cmds[i], 0));
+		EXPECT_EQ(-ENOTTY, event_ioctl(self->m.fd, cmds[i], 0));
+	}
+	EXPECT_STOPPED(false);
+	ASSERT_EQ(0, ns_stop(self->fd));
+	EXPECT_EQ(-EACCES, ns_resume(self->reader));
+	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_RESUME, 1));
+	EXPECT_STOPPED(true);
+
+	ASSERT_EQ(0, ns_delete(self->fd));
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		EXPECT_EQ(-ENODEV, event_ioctl(self->fd, cmds[i], 0));
+}
+
+static int note_is(int fd, const char *text)
+{
+	struct perf_event_persist info;
+	int err = get_persist(fd, &info);
+
+	return err ? err : !strcmp(info.note, text);
+}
+
+/* What is attached to a namespace is not to its snapshots, nor the other way round. */
+TEST_F(stop, note)
+{
+	struct perf_event_persist info;
+	int snap;
+	size_t i;
+
+	EXPECT_EQ(1, note_is(self->reader, ""));
+	ASSERT_EQ(0, get_persist(self->reader, &info));
+	EXPECT_EQ(0, poll_now(self->reader));
+	ASSERT_EQ(0, ns_note(self->fd, "recorder of \xc3\xa9v\xc3\xa9nements, /1/"));
+	EXPECT_EQ(POLLPRI, poll_now(self->reader));
+	EXPECT_EQ(1, note_is(self->reader, "recorder of \xc3\xa9v\xc3\xa9nements, /1/"));
+	EXPECT_EQ(1, note_is(self->m.fd, "recorder of \xc3\xa9v\xc3\xa9nements, /1/"));
+
+	snap = ns_open(snapshot(self->fd), PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, snap);
+	EXPECT_EQ(1, note_is(snap, ""));
+	ASSERT_EQ(0, ns_note(snap, "disk full"));
+	EXPECT_EQ(1, note_is(snap, "disk full"));
+	EXPECT_EQ(1, note_is(self->fd, "recorder of \xc3\xa9v\xc3\xa9nements, /1/"));
+
+	/* Another takes its place, of which nothing is left behind a shorter one. */
+	ASSERT_EQ(0, ns_note(self->fd, "short"));
+	ASSERT_EQ(0, get_persist(self->fd, &info));
+	EXPECT_STREQ("short", info.note);
+	for (i = strlen("short"); i < sizeof(info.note); i++)
+		EXPECT_EQ(0, info.note[i]);
+	ASSERT_EQ(0, ns_note(self->fd, ""));
+	EXPECT_EQ(1, note_is(self->fd, ""));
+	EXPECT_EQ(1, note_is(snap, "disk full"));
+	ASSERT_EQ(0, ns_note(snap, ""));
+	EXPECT_EQ(1, note_is(snap, ""));
+}
+
+TEST_F(stop, note_refused)
+{
+	char text[4096], *page;
+	int c, unbound, snap;
+
+	ASSERT_EQ(0, ns_note(self->fd, "first"));
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	EXPECT_EQ(-EINVAL, ns_note(self->fd, text));
+	text[PERF_PERSIST_NAME_SIZE] = '\0';
+	EXPECT_EQ(-EINVAL, ns_note(self->fd, text));
+	for (c = 1; c < ' '; c++) {
+		snprintf(text, sizeof(text), "a%cb", c);
+		EXPECT_EQ(-EINVAL, ns_note(self->fd, text))
+			TH_LOG("0x%02x", c);
+		snprintf(text, sizeof(text), "%c", c);
+		EXPECT_EQ(-EINVAL, ns_note(self->fd, text))
+			TH_LOG("0x%02x alone", c);
+	}
+	EXPECT_EQ(-EINVAL, ns_note(self->fd, "\x7f"));
+	EXPECT_EQ(-EFAULT, ns_note(self->fd, NULL));
+	EXPECT_EQ(-EFAULT, ns_note(self->fd, (char *)-8L));
+	unbound = ns_open(PERF_PERSIST_NEW, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, unbound);
+	EXPECT_EQ(-EINVAL, ns_note(unbound, "x"));
+	EXPECT_EQ(-EACCES, ns_note(self->reader, "x"));
+	EXPECT_EQ(-ENOTTY, ns_note(self->m.fd, "x"));
+	EXPECT_EQ(1, note_is(self->fd, "first"));
+
+	/* The longest one, which ends where the memory does */
+	page = mmap(NULL, 2 * page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	ASSERT_EQ(0, munmap(page + page_size(), page_size()));
+	memset(page, 'y', page_size());
+	EXPECT_EQ(-EFAULT, ns_note(self->fd, page + page_size() - 8));
+	page[page_size() - 1] = '\0';
+	ASSERT_EQ(0, ns_note(self->fd, page + page_size() - PERF_PERSIST_NAME_SIZE));
+	EXPECT_EQ(1, note_is(self->fd, page + page_size() - PERF_PERSIST_NAME_SIZE));
+
+	snap = ns_open(snapshot(self->fd), PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, snap);
+	EXPECT_EQ(-EACCES, ns_note(ns_open(ns_lookup(self->snap), 0), "x"));
+	ASSERT_EQ(0, ns_delete(snap));
+	EXPECT_EQ(-ENODEV, ns_note(snap, "x"));
+	ASSERT_EQ(0, ns_delete(self->fd));
+	EXPECT_EQ(-ENODEV, ns_note(self->fd, "x"));
+	EXPECT_EQ(-ENODEV, ns_note(self->fd, ""));
+}
+
+TEST_HARNESS_MAIN

@@ -14,7 +14,7 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-ends test-kcsan test-rounds stress fuzz vm refresh series apply check \
+	test-hazards test-ends test-boot test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
 	test-apply test-vanilla deb test-deb clean
@@ -73,6 +73,11 @@ test-hazards: kernel selftests ## show that each test fails without what it guar
 test-ends: kernel perf ## reboot, panic, oops, warning, hung task, and a module unloaded
 	@scripts/deps.sh vm
 	@scripts/test-ends.sh
+
+test-boot: perf ## without perf: busybox alone, the command line, machine checks
+	@$(MAKE) --no-print-directory kernel KERNEL=boot
+	@scripts/deps.sh vm boot
+	@KERNEL=build/kernel-boot scripts/test-boot.sh
 
 test-kcsan: source perf selftests ## look for data races, beside the unpatched kernel
 	@scripts/deps.sh vm

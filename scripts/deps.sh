@@ -28,6 +28,7 @@ packages()
 	vm) echo qemu-system-x86 iproute2 kmod ;;
 	selftests) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
 	tests) echo strace linux-perf ;;
+	boot) echo busybox-static cpio python3 ;;
 	demo) echo linux-perf ;;
 	docs)
 		echo make gcc perl asciidoc xmlto docbook-xsl docbook-xml man-db \

@@ -7,16 +7,19 @@
 set -uo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
-suite=perf_output
+suites='perf_output perf_persistent_spec'
 
-# shellcheck disable=SC2016 # expanded in the guest
+# shellcheck disable=SC2016,SC2086 # expanded in the guest; a list
 "$top/scripts/vm.sh" -s 2 -t 300 sh -c \
 	'mount -t debugfs none /sys/kernel/debug 2>/dev/null
-	 cat "/sys/kernel/debug/kunit/$1/results"' sh $suite >"$top/build/kunit.log"
+	 for suite; do cat "/sys/kernel/debug/kunit/$suite/results"; done' \
+	sh $suites >"$top/build/kunit.log"
 status=$?
 cat "$top/build/kunit.log"
 passed=$(grep -cE '^ +ok ' "$top/build/kunit.log")
 failed=$(grep -cE '^ +not ok ' "$top/build/kunit.log")
 echo "kunit: $passed passed, $failed failed"
-[ $status -eq 0 ] && [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] &&
-	grep -q "^ok .*$suite" "$top/build/kunit.log"
+for suite in $suites; do
+	grep -q "^ok .*$suite" "$top/build/kunit.log" || failed=1
+done
+[ $status -eq 0 ] && [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

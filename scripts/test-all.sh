@@ -55,6 +55,7 @@ step stress make -s stress KERNEL=debug
 step fuzz make -s fuzz KERNEL=debug SECONDS=300
 step ends make -s test-ends
 step ends-debug make -s test-ends KERNEL=debug
+step boot make -s test-boot
 step hazards make -s test-hazards
 step builds make -s check-builds
 step series make -s check-series

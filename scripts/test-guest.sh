@@ -96,7 +96,9 @@ faults)
 kunit)
 	# They ran when the kernel booted, and theirs is TAP within TAP.
 	mount -t debugfs none /sys/kernel/debug 2>/dev/null
-	program kunit sed 's/^    //' /sys/kernel/debug/kunit/perf_output/results
+	for suite in perf_output perf_persistent_spec; do
+		program "kunit-$suite" sed 's/^    //' "/sys/kernel/debug/kunit/$suite/results"
+	done
 	;;
 perf | perf-long)
 	# The second line of a script is its name. One that kills perf at many

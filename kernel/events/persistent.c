@@ -27,7 +27,6 @@
 #include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/init.h>
-#include <linux/kstrtox.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -36,6 +35,7 @@
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -93,6 +93,7 @@ void __init perf_persist_listen(struct perf_persist_listener *listener)
 }
 
 static int perf_persist_error; /* at boot */
+static bool perf_persist_ready; /* after that */
 
 /**
  * perf_persist_fail - a room cannot do its part
@@ -103,6 +104,16 @@ static int perf_persist_error; /* at boot */
 void __init perf_persist_fail(int error)
 {
 	perf_persist_error = error;
+}
+
+/**
+ * perf_persist_is_ready - can there be namespaces
+ *
+ * Return: true once all rooms can do their part.
+ */
+bool perf_persist_is_ready(void)
+{
+	return READ_ONCE(perf_persist_ready);
 }
 
 #define for_each_listener(_listener)	\
@@ -156,6 +167,41 @@ void perf_persist_published(struct perf_persist_ns *ns)
 	assert_registry();
 	for_each_listener(listener)
 		tell(listener->published, ns);
+}
+
+/**
+ * perf_persist_appeared - a namespace was published, or a snapshot taken
+ * @ns:		the namespace, with a reference of the caller's
+ *
+ * Called without a lock.
+ */
+void perf_persist_appeared(struct perf_persist_ns *ns)
+{
+	struct perf_persist_listener *listener;
+
+	for_each_listener(listener)
+		tell(listener->appeared, ns);
+}
+
+/* Called without a lock. */
+static void tell_vanished(struct perf_persist_ns *ns)
+{
+	struct perf_persist_listener *listener;
+
+	for_each_listener(listener)
+		tell(listener->vanished, ns);
+}
+
+/* What is polled has something new to say. */
+static void tell_changed(struct perf_persist_ns *ns, __poll_t events)
+{
+	struct perf_persist_listener *listener;
+
+	assert_registry();
+	ns->generation++;
+	wake_up_poll(&ns->waitq, events);
+	for_each_listener(listener)
+		tell(listener->changed, ns);
 }
 
 /**
@@ -302,6 +348,7 @@ struct perf_persist_ns *perf_persist_alloc(void)
 		return NULL;
 
 	refcount_set(&ns->refs, 1);
+	RB_CLEAR_NODE(&ns->name_node);
 	ns->members = RB_ROOT;
 	ns->generation = 1;
 	init_waitqueue_head(&ns->waitq);
@@ -314,6 +361,19 @@ struct perf_persist_ns *perf_persist_alloc(void)
 static struct perf_member *next_writer(struct perf_member *member, struct perf_member *prev)
 {
 	return member->rb ? perf_buffer_next_writer(member->rb, prev) : NULL;
+}
+
+/**
+ * perf_persist_set_owner - have a namespace belong to the caller
+ * @ns:		the namespace, which has no members
+ */
+void perf_persist_set_owner(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	put_cred(ns->cred);
+	ns->cred = get_current_cred();
+	ns->memlock = rlimit(RLIMIT_MEMLOCK);
+	get_task_comm(ns->owner_comm, current);
 }
 
 /**
@@ -337,8 +397,7 @@ struct perf_persist_ns *perf_persist_new(void)
 	}
 
 	ns->creator = get_pid(task_tgid(current));
-	ns->cred = get_current_cred();
-	get_task_comm(ns->owner_comm, current);
+	perf_persist_set_owner(ns);
 	ns->created_ns = ktime_get_boottime_ns();
 	ns->next_writer = next_writer;
 	ns->id = ++perf_persist_last_id;
@@ -377,9 +436,7 @@ void perf_persist_put(struct perf_persist_ns *ns)
  */
 void perf_persist_changed(struct perf_persist_ns *ns)
 {
-	assert_registry();
-	ns->generation++;
-	wake_up_poll(&ns->waitq, EPOLLPRI);
+	tell_changed(ns, EPOLLPRI);
 }
 
 /**
@@ -552,14 +609,8 @@ static const struct attribute_group perf_persistent_events = {
 	.attrs		= no_attrs,
 };
 
-static const struct attribute_group perf_persistent_enabled = {
-	.name		= "enabled",
-	.attrs		= no_attrs,
-};
-
 static const struct attribute_group *perf_persistent_groups[] = {
 	&perf_persistent_events,
-	&perf_persistent_enabled,
 	NULL,
 };
 
@@ -578,82 +629,14 @@ static ssize_t ns_show(struct device *dev, struct device_attribute *attr, char *
 	return sysfs_emit(buf, "config=0x%llx\n", ns->id);
 }
 
-static char ns_enabled_char(struct perf_persist_ns *ns)
-{
-	struct perf_member *member;
-	int nr_on = 0, nr_off = 0;
-
-	guard(mutex)(&perf_persist_lock);
-	for_each_ns_member(member, ns) {
-		if (member->for_trigger)
-			continue;
-		if (perf_member_is_enabled(member))
-			nr_on++;
-		else
-			nr_off++;
-	}
-	return !nr_on ? '0' : nr_off ? 'X' : '1';
-}
-
-/* As with the events of ftrace, X is for some that are and some that are not. */
-static ssize_t ns_enabled_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct perf_persist_ns *ns = container_of(attr, struct perf_persist_ns, enabled);
-
-	return sysfs_emit(buf, "%c\n", ns_enabled_char(ns));
-}
-
-/* As sysfs_break_active_protection(), which does not find the files of groups. */
-static struct kernfs_node *break_enabled_file(struct perf_persist_ns *ns)
-{
-	struct kernfs_node *dir, *kn;
-
-	dir = kernfs_find_and_get(perf_persistent_pmu.dev->kobj.sd, perf_persistent_enabled.name);
-	if (!dir)
-		return NULL;
-
-	kn = kernfs_find_and_get(dir, ns->name);
-	kernfs_put(dir);
-	if (kn)
-		kernfs_break_active_protection(kn);
-	return kn;
-}
-
-static ssize_t ns_enabled_store(struct device *dev, struct device_attribute *attr,
-				const char *buf, size_t count)
-{
-	struct perf_persist_ns *ns = container_of(attr, struct perf_persist_ns, enabled);
-	struct kernfs_node *kn;
-	bool enable;
-	long ret;
-
-	if (!perfmon_capable())
-		return -EACCES;
-
-	ret = kstrtobool(buf, &enable);
-	if (ret)
-		return ret;
-
-	/* It may wait for who holds a context, but no deletion has to wait for it. */
-	get_persist_ns(ns);
-	kn = break_enabled_file(ns);
-	ret = perf_persist_enable(ns, enable);
-	if (kn) {
-		kernfs_unbreak_active_protection(kn);
-		kernfs_put(kn);
-	}
-	perf_persist_put(ns);
-	return ret ? ret : count;
-}
-
 static int add_ns_files(struct perf_persist_ns *ns)
 {
 	struct kobject *kobj;
 	int ret;
 
-	/* Out of memory at boot, see perf_event_sysfs_init(). */
+	/* At boot, see list_all(); or out of memory then, see perf_event_sysfs_init(). */
 	if (!perf_persistent_pmu.dev)
-		return -ENOMEM;
+		return 0;
 
 	kobj = &perf_persistent_pmu.dev->kobj;
 
@@ -662,22 +645,7 @@ static int add_ns_files(struct perf_persist_ns *ns)
 	ns->file.attr.mode = 0444;
 	ns->file.show = ns_show;
 
-	sysfs_attr_init(&ns->enabled.attr);
-	ns->enabled.attr.name = ns->name;
-	/* Not for everybody, as reading it takes the registry lock. */
-	ns->enabled.attr.mode = 0600;
-	ns->enabled.show = ns_enabled_show;
-	ns->enabled.store = ns_enabled_store;
-
 	ret = sysfs_add_file_to_group(kobj, &ns->file.attr, perf_persistent_events.name);
-	if (!ret && !is_snapshot(ns)) {
-		ret = sysfs_add_file_to_group(kobj, &ns->enabled.attr,
-					      perf_persistent_enabled.name);
-		/* Against the second rule of the registry lock, but see ns_show(). */
-		if (ret)
-			sysfs_remove_file_from_group(kobj, &ns->file.attr,
-						     perf_persistent_events.name);
-	}
 	WRITE_ONCE(ns->listed, !ret);
 	return ret;
 }
@@ -687,9 +655,6 @@ static void remove_ns_files(struct perf_persist_ns *ns)
 	struct kobject *kobj = &perf_persistent_pmu.dev->kobj;
 
 	sysfs_remove_file_from_group(kobj, &ns->file.attr, perf_persistent_events.name);
-	if (!is_snapshot(ns))
-		sysfs_remove_file_from_group(kobj, &ns->enabled.attr,
-					     perf_persistent_enabled.name);
 }
 
 /*
@@ -751,7 +716,27 @@ bool perf_persist_valid_snapshot_name(const char *name)
 }
 
 /**
- * perf_persist_take_name - show a name that is free in sysfs, and take it
+ * perf_persist_reserve_name - take a name for a namespace that is to be published later
+ * @ns:		the namespace, which has no members
+ * @name:	a valid one
+ *
+ * It stays until perf_persist_remove(), also without members.
+ *
+ * Return: 0, or -EEXIST.
+ */
+int perf_persist_reserve_name(struct perf_persist_ns *ns, const char *name)
+{
+	assert_registry();
+	if (perf_persist_find_name(name))
+		return -EEXIST;
+
+	strscpy_pad(ns->name, name);
+	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
+	return 0;
+}
+
+/**
+ * perf_persist_take_name - show a name that is free, or reserved, in sysfs, and take it
  * @ns:		the namespace, which cannot be opened by others yet
  *
  * Return: 0, or -ENOMEM.
@@ -762,7 +747,7 @@ int perf_persist_take_name(struct perf_persist_ns *ns)
 
 	assert_registry();
 	ret = add_ns_files(ns);
-	if (!ret)
+	if (!ret && !perf_persist_is_reserved(ns))
 		rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
 	return ret;
 }
@@ -799,6 +784,7 @@ int perf_persist_list_snapshot(struct perf_persist_ns *ns)
 	/* Whoever deletes it looks at it after us. */
 	if (ns->listed || READ_ONCE(ns->unlinked))
 		return 0;
+	perf_persist_appeared(ns);
 	return add_ns_files(ns);
 }
 
@@ -814,8 +800,7 @@ void perf_persist_unlink(struct perf_persist_ns *ns)
 	assert_registry();
 	rb_erase(&ns->id_node, &perf_persist_ids);
 	WRITE_ONCE(ns->unlinked, true);
-	ns->generation++;
-	wake_up_poll(&ns->waitq, EPOLLPRI | EPOLLHUP);
+	tell_changed(ns, EPOLLPRI | EPOLLHUP);
 }
 
 /**
@@ -826,12 +811,13 @@ void perf_persist_unlink(struct perf_persist_ns *ns)
  */
 void perf_persist_remove(struct perf_persist_ns *ns)
 {
-	if (ns->published) {
-		scoped_guard(mutex, &perf_persist_files_lock) {
-			if (ns->listed)
-				remove_ns_files(ns);
-		}
-
+	if (!RB_EMPTY_NODE(&ns->name_node))
+		tell_vanished(ns);
+	scoped_guard(mutex, &perf_persist_files_lock) {
+		if (ns->listed)
+			remove_ns_files(ns);
+	}
+	if (!RB_EMPTY_NODE(&ns->name_node)) {
 		mutex_lock(&perf_persist_lock);
 		rb_erase(&ns->name_node, &perf_persist_names);
 		mutex_unlock(&perf_persist_lock);
@@ -894,8 +880,27 @@ int perf_persist_put_struct(void __user *uarg, void *src, size_t known)
 /* Last, as it tells user space that all of this is there. */
 static int __init perf_persistent_init(void)
 {
-	if (perf_persist_error)
-		return perf_persist_error;
-	return perf_pmu_register(&perf_persistent_pmu, "persistent", PERF_TYPE_PERSISTENT);
+	if (!perf_persist_error)
+		perf_persist_error = perf_pmu_register(&perf_persistent_pmu, "persistent",
+						       PERF_TYPE_PERSISTENT);
+	perf_persist_ready = !perf_persist_error;
+	return perf_persist_error;
 }
 subsys_initcall_sync(perf_persistent_init);
+
+/* What was published before there was a bus, see perf_event_sysfs_init() */
+static int __init list_all(void)
+{
+	struct perf_persist_ns *ns;
+	struct rb_node *node;
+	int ret = 0;
+
+	guard(mutex)(&perf_persist_lock);
+	for (node = rb_first(&perf_persist_names); node; node = rb_next(node)) {
+		ns = ns_of_name(node);
+		if (ns->published && !ns->unlinked && !ns->listed)
+			ret = add_ns_files(ns) ?: ret;
+	}
+	return ret;
+}
+device_initcall_sync(list_all);

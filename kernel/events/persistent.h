@@ -27,8 +27,9 @@ bool perf_events_move(struct perf_buffer *from, struct perf_buffer *to);
 vm_fault_t perf_mmap_fault(struct vm_fault *vmf);
 void perf_event_reinstall(struct perf_event *event, bool enable);
 bool perf_cpu_is_online(int cpu);
-struct perf_event *perf_event_clone(struct perf_event *model, const struct perf_event_attr *attr,
-				    char *filter_str, int cpu);
+int perf_pmu_type(const char *name);
+struct perf_event *perf_event_make(struct perf_event *model, const struct perf_event_attr *attr,
+				   char *filter_str, int cpu);
 
 #ifdef CONFIG_PERF_EVENTS_PERSISTENT
 

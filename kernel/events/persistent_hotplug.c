@@ -134,19 +134,8 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
 	}
 	perf_event_ctx_unlock(model->event, ctx);
 
-	event = perf_event_clone(model->event, &attr, filter, cpu);
-	if (IS_ERR(event)) {
-		kfree(filter);
-		return event;
-	}
-
-	ret = perf_persistent_event_init(event, &attr);
-	if (ret) {
-		kfree(filter);
-		perf_event_release_kernel(event);
-		return ERR_PTR(ret);
-	}
-	event->member->filter = filter;
+	event = perf_member_make(model->event, &attr, filter, cpu);
+	kfree(filter);
 	return event;
 }
 
@@ -168,27 +157,6 @@ struct perf_cover {
 	bool			skip;
 };
 
-/* Give @event a buffer like @model_rb. perf_mmap_put() and ring_buffer_put() free it. */
-static int new_buffer(struct perf_event *event, struct perf_buffer *model_rb,
-		      struct perf_persist_ns *ns)
-{
-	struct perf_buffer *rb;
-
-	if (!perf_memory_left(data_page_nr(model_rb) + 1))
-		return -ENOMEM;
-	rb = perf_persist_new_buffer(ns, event, data_page_nr(model_rb));
-	if (IS_ERR(rb))
-		return PTR_ERR(rb);
-
-	refcount_inc(&rb->refcount); /* that of the event */
-
-	mutex_lock(&event->mmap_mutex);
-	atomic_inc(&event->mmap_count);
-	perf_event_attach_buffer(event, rb);
-	mutex_unlock(&event->mmap_mutex);
-	return 0;
-}
-
 /* The one of @cover that writes to the counterpart of @model_rb. */
 static struct perf_event *find_output(struct perf_cover *cover, int nr,
 				      struct perf_buffer *model_rb)
@@ -204,12 +172,11 @@ static struct perf_event *find_output(struct perf_cover *cover, int nr,
 
 static void drop_cover(struct perf_cover *cover)
 {
-	struct perf_held hold = { .event = cover->event };
+	struct perf_event *event = cover->event;
 
 	/* Without its mmap_mutex, as nobody else can see it. */
-	if (cover->event && atomic_read(&cover->event->mmap_count))
-		hold.rb = cover->event->rb;
-	perf_member_release(hold);
+	if (event)
+		perf_member_unmake(event, atomic_read(&event->mmap_count) ? event->rb : NULL);
 	cover->event = NULL;
 }
 
@@ -235,7 +202,7 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 	if (output)
 		ret = perf_event_set_output(event, output);
 	else if (cover->model_rb)
-		ret = new_buffer(event, cover->model_rb, ns);
+		ret = perf_member_make_buffer(event, ns, data_page_nr(cover->model_rb));
 	if (ret)
 		drop_cover(cover);
 	return ret;

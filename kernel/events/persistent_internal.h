@@ -4,12 +4,16 @@
  * and calls go down only, or stay on a floor:
  *
  *  4  who asks			persistent_file.c, persistent_info.c,
- *				persistent_snapshot_file.c, persistent_trigger_file.c
+ *				persistent_snapshot_file.c, persistent_trigger_file.c,
+ *				persistent_boot.c, persistent_fs.c, persistent_fs_file.c,
+ *				persistent_fs_trigger.c,
+ *				persistent_mce.c, persistent_spec_test.c
  *  3  what happens by itself	persistent_trigger.c, persistent_hotplug.c
  *  2  other buffers		persistent_snapshot.c, persistent_spare.c, persistent_stop.c,
  *				persistent_tasks.c
  *  1  what there is		persistent.c, persistent_publish.c, persistent_member.c,
- *				persistent_rights.c, persistent_buffer.c
+ *				persistent_rights.c, persistent_buffer.c, persistent_spec.c,
+ *				persistent_make.c, persistent_create.c
  *  0  hooks			core.c, ring_buffer.c
  *
  * A lower floor tells the upper ones what happens through struct perf_persist_listener.
@@ -24,6 +28,7 @@
 #include <linux/perf_event.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/stringify.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -33,9 +38,11 @@ struct file;
 struct perf_action;
 struct perf_buffer;
 struct perf_buffer_set;
+struct perf_fs_dir;
 struct perf_stop_list;
 struct perf_tasks;
 struct pid;
+struct seq_file;
 struct ucounts;
 
 /**
@@ -44,11 +51,12 @@ struct ucounts;
  *		bound to it, for each snapshot of it, and for whoever works on it
  *		without the lock
  * @id_node:	in perf_persist_ids, until it is unlinked
- * @name_node:	in perf_persist_names, until its sysfs file is gone
+ * @name_node:	in perf_persist_names, from when its name is taken or reserved until its
+ *		sysfs file is gone
  * @id:		what the user passes as perf_event_attr::config
  * @members:	its members, ordered by event id; all are held once it is published
  * @members_seq: changes with @members and with the size of their buffers
- * @published:	it has a name
+ * @published:	it can be found by its name
  * @unlinked:	it cannot be found any more, and nothing joins it
  * @all_cpus:	CPUs that come online later are to be covered too
  * @swapping:	members are between two buffers: perf_buffer::event_list lacks them
@@ -67,10 +75,10 @@ struct ucounts;
  * @created_ns:	when, in ns of CLOCK_BOOTTIME; of a snapshot: when the last buffer was
  *		replaced
  * @note:	a text for people, or empty
- * @name:	empty until it is published
+ * @name:	empty until it is published, unless it was reserved
  * @file:	in the "events" directory of the PMU, named @name
- * @enabled:	the same in "enabled", not for a snapshot
- * @listed:	these files are there
+ * @listed:	that file is there
+ * @dir:	its directory in perffs, or NULL
  * @snapshot_lock: one at a time makes buffers: how many there are is known; taken before
  *		perf_persist_lock
  * @source:	of a snapshot: what it was taken of; else NULL
@@ -122,8 +130,8 @@ struct perf_persist_ns {
 	char			note[PERF_PERSIST_NAME_SIZE];
 	char			name[PERF_PERSIST_NAME_SIZE];
 	struct device_attribute	file;
-	struct device_attribute	enabled;
 	bool			listed;
+	struct perf_fs_dir	*dir;
 
 	struct mutex		snapshot_lock; /* for one at a time */
 	struct perf_persist_ns	*source;
@@ -171,6 +179,10 @@ struct perf_leaving {
  * @entry:	in the list of all listeners
  * @init:	one is new; nobody else knows of it
  * @published:	one was given its name; with perf_persist_lock
+ * @appeared:	one can be found by its name from here on; without the lock, and it may be
+ *		unlinked already
+ * @vanished:	one that had a name was unlinked; without the lock. Its name is free after it
+ * @changed:	a listing of one would show something else; with the lock
  * @members_changed: members came or left, or have buffers of another size; with the lock
  * @buffers_changed: members have other buffers; with the lock
  * @leaving:	members are about to leave it; with the lock. Takes what has to go with
@@ -185,6 +197,9 @@ struct perf_persist_listener {
 	struct list_head	entry;
 	void			(*init)(struct perf_persist_ns *ns);
 	void			(*published)(struct perf_persist_ns *ns);
+	void			(*appeared)(struct perf_persist_ns *ns);
+	void			(*vanished)(struct perf_persist_ns *ns);
+	void			(*changed)(struct perf_persist_ns *ns);
 	void			(*members_changed)(struct perf_persist_ns *ns);
 	void			(*buffers_changed)(struct perf_persist_ns *ns);
 	void			(*leaving)(struct perf_leaving *leaving);
@@ -304,6 +319,12 @@ static inline bool is_snapshot(struct perf_persist_ns *ns)
 	return ns->source;
 }
 
+/* It has a name, whether it is published or not, and stays without members. */
+static inline bool perf_persist_is_reserved(struct perf_persist_ns *ns)
+{
+	return !ns->published && !RB_EMPTY_NODE(&ns->name_node);
+}
+
 static inline unsigned int perf_persist_count_members(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -325,7 +346,9 @@ static inline bool perf_member_has_tp(struct perf_member *member)
 
 void perf_persist_listen(struct perf_persist_listener *listener);
 void perf_persist_fail(int error);
+bool perf_persist_is_ready(void);
 void perf_persist_published(struct perf_persist_ns *ns);
+void perf_persist_appeared(struct perf_persist_ns *ns);
 void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept);
 void perf_persist_buffers_changed(struct perf_persist_ns *ns);
 void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
@@ -334,6 +357,7 @@ void perf_persist_left(struct perf_leaving *leaving);
 void perf_persist_covered(struct perf_member *model, struct perf_member *member);
 
 struct perf_persist_ns *perf_persist_alloc(void);
+void perf_persist_set_owner(struct perf_persist_ns *ns);
 struct perf_persist_ns *perf_persist_new(void);
 void perf_persist_put(struct perf_persist_ns *ns);
 void perf_persist_changed(struct perf_persist_ns *ns);
@@ -346,6 +370,7 @@ void perf_member_settle(struct perf_member *member);
 bool perf_persist_valid_name(const char *name);
 bool perf_persist_valid_snapshot_name(const char *name);
 bool perf_persist_valid_label(const char *label);
+int perf_persist_reserve_name(struct perf_persist_ns *ns, const char *name);
 int perf_persist_take_name(struct perf_persist_ns *ns);
 void perf_persist_add_snapshot(struct perf_persist_ns *snap);
 int perf_persist_list_snapshot(struct perf_persist_ns *snap);
@@ -362,6 +387,9 @@ int perf_persist_put_struct(void __user *uarg, void *src, size_t known);
 long perf_persist_event(struct perf_event *event, u64 __user *uid);
 int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool for_trigger);
 long perf_persist_join_fd(struct perf_persist_ns *ns, const s32 __user *ufd);
+int perf_persist_add_new(struct perf_persist_ns *ns, struct perf_event *event);
+long perf_persist_publish(struct perf_persist_ns *ns);
+void perf_persist_discard(struct perf_persist_ns *ns);
 bool perf_persist_drop(struct perf_member *member);
 long perf_persist_claim(struct perf_event *event);
 long perf_persist_name_event(struct perf_event *event, const char *new_name,
@@ -389,6 +417,7 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member);
 bool perf_member_is_offline(struct perf_member *member);
 bool perf_member_is_enabled(struct perf_member *member);
 void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member);
+char *perf_member_name(struct perf_member *member);
 u64 perf_member_missed(struct perf_member *member);
 u64 perf_member_lost(struct perf_member *member, u64 missed);
 void perf_persist_put_opener(struct perf_event *event);
@@ -400,11 +429,66 @@ void perf_member_release(struct perf_held hold);
 void perf_member_revoke(struct perf_member *member);
 void perf_persist_reinstall(struct perf_event *event);
 
+/**
+ * struct perf_spec_error - what is wrong with something that a user wrote
+ * @text:	a line without its end
+ */
+struct perf_spec_error {
+	char			text[160];
+};
+
+/**
+ * struct perf_event_spec - an event that somebody wrote down
+ * @entry:	in a list of them
+ * @attr:	what it is; with PERF_SAMPLE_IDENTIFIER, and for a backward buffer
+ * @name:	of the tracepoint, of the event, or of its PMU
+ * @label:	what people call it
+ * @filter:	of the tracepoint, or NULL
+ */
+struct perf_event_spec {
+	struct list_head	entry;
+	struct perf_event_attr	attr;
+	char			*name;
+	char			*label;
+	char			*filter;
+};
+
+/* persistent_make.c */
+struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
+				    const char *filter, int cpu);
+int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns,
+			    unsigned int nr_pages);
+void perf_member_unmake(struct perf_event *event, struct perf_buffer *rb);
+
+/* persistent_create.c */
+long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
+			struct perf_spec_error *error);
+int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error *error);
+struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
+					       const struct perf_event_spec *spec, int cpu);
+int perf_persist_create(const char *name, struct list_head *specs, unsigned long size,
+			u64 *id, struct perf_spec_error *error);
+
+/* What is wrong with a name that perf_persist_valid_name() does not take */
+#define PERF_SPEC_NAME_RULE							\
+	"not a name: a-z, 0-9, _ and -, at most " __stringify(PERF_PERSIST_USER_NAME_MAX) " bytes"
+
+/* persistent_spec.c */
+__printf(4, 5)
+int perf_spec_fail(struct perf_spec_error *error, int ret, const char *word, const char *fmt, ...);
+struct perf_event_spec *perf_spec_new(const char *name, const char *label, const char *filter,
+				      const struct perf_event_attr *attr);
+int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_error *error);
+void perf_spec_free(struct list_head *specs);
+bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spec *b);
+void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec);
+
 /* persistent_rights.c */
 void perf_member_set_needs(struct perf_member *member);
 int perf_member_may_open(struct perf_member *member);
 int perf_member_may_see(struct perf_member *member);
 int perf_persist_may_see(struct perf_persist_ns *ns);
+int perf_persist_may_create(void);
 int perf_persist_may_write(struct perf_persist_ns *ns);
 int perf_persist_owner_may_write(struct perf_persist_ns *ns, struct perf_event *event);
 bool perf_persist_may_spend(struct perf_persist_ns *ns);
@@ -451,7 +535,9 @@ void perf_persist_free_buffer(struct perf_buffer *rb);
 /* persistent_snapshot.c and persistent_spare.c */
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
 			u64 *frozen_mono);
+long perf_snapshot_take_now(struct perf_persist_ns *ns);
 long perf_snapshot_delete(struct perf_persist_ns *snap);
+long perf_snapshot_delete_all(struct perf_persist_ns *ns);
 long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep);
 unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns);
 bool perf_is_snapshot_ioctl(unsigned int cmd);
@@ -484,6 +570,11 @@ long perf_trigger_delete(struct perf_persist_ns *ns, u32 number);
 bool perf_is_trigger_ioctl(unsigned int cmd);
 bool perf_trigger_ioctl_reads(unsigned int cmd);
 long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, void __user *arg);
+
+/* persistent_boot.c */
+int perf_boot_split(char *arg, char **name, unsigned long *size, char **events,
+		    struct perf_spec_error *error);
+char *perf_boot_next_event(char **events);
 
 /* persistent_info.c */
 long perf_persist_get_info(struct perf_persist_ns *ns, struct perf_member *member, u64 *seen,

@@ -190,7 +190,7 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member)
 	 */
 	smp_store_release(&member->state, PERF_MEMBER_NONE);
 
-	last = RB_EMPTY_ROOT(&ns->members);
+	last = RB_EMPTY_ROOT(&ns->members) && !perf_persist_is_reserved(ns);
 	if (last)
 		perf_persist_unlink(ns);
 	else
@@ -260,6 +260,28 @@ void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *mem
 	spin_lock(&perf_member_attr_lock);
 	*attr = member->attr;
 	spin_unlock(&perf_member_attr_lock);
+}
+
+/**
+ * perf_member_name - what the kernel calls the event of a member
+ * @member:	the member, with the lock held
+ *
+ * Return: SYSTEM:EVENT, the name of the PMU, or, for one of a snapshot, what people call
+ * it; to be freed by the caller. NULL if out of memory.
+ */
+char *perf_member_name(struct perf_member *member)
+{
+	struct perf_event *event = member->event;
+
+	assert_registry();
+	if (is_snapshot(member->ns))
+		return kstrdup(member->label && *member->label ? member->label : "?", GFP_KERNEL);
+#ifdef CONFIG_EVENT_TRACING
+	if (event->tp_event)
+		return kasprintf(GFP_KERNEL, "%s:%s", event->tp_event->class->system,
+				 trace_event_name(event->tp_event));
+#endif
+	return kstrdup(event->pmu->name, GFP_KERNEL);
 }
 
 /**

@@ -112,12 +112,13 @@ static void finish_publishing(struct perf_event *event)
  */
 static int publish_ns(struct perf_persist_ns *ns, const char *name)
 {
+	struct perf_persist_ns *other = perf_persist_find_name(name);
 	struct perf_member *member, *next;
 	int ret;
 
 	assert_registry();
 
-	if (perf_persist_find_name(name))
+	if (other && other != ns)
 		return -EEXIST;
 
 	for (member = first_member(ns); member; member = next) {
@@ -143,7 +144,8 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 			goto err_charges;
 	}
 
-	strscpy_pad(ns->name, name);
+	if (!other)
+		strscpy_pad(ns->name, name);
 	ret = perf_persist_take_name(ns);
 	if (ret)
 		goto err_name;
@@ -157,7 +159,8 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 	return 0;
 
 err_name:
-	ns->name[0] = '\0';
+	if (!other)
+		ns->name[0] = '\0';
 err_charges:
 	for_each_ns_member(member, ns)
 		perf_member_uncharge(member);
@@ -192,6 +195,60 @@ static void release_unpublished(struct perf_persist_ns *ns)
 	} while (member);
 }
 
+/* Called after publish_ns(), without the lock. */
+static void end_publishing(struct perf_persist_ns *ns, int ret)
+{
+	if (ret) {
+		release_unpublished(ns);
+		return;
+	}
+	walk_members(ns, finish_publishing);
+	perf_persist_appeared(ns);
+}
+
+/**
+ * perf_persist_publish - publish a namespace under the name that it has reserved
+ * @ns:		the namespace, with a reference of the caller's
+ *
+ * Called without a lock, with openers of all members.
+ *
+ * Return: 0, or
+ *  -ENODEV	it was discarded
+ *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
+ *  -ENOMEM	out of memory
+ */
+long perf_persist_publish(struct perf_persist_ns *ns)
+{
+	long ret;
+
+	mutex_lock(&perf_persist_lock);
+	ret = ns->unlinked ? -ENODEV : publish_ns(ns, ns->name);
+	mutex_unlock(&perf_persist_lock);
+
+	end_publishing(ns, ret);
+	return ret;
+}
+
+/**
+ * perf_persist_discard - free the name of a namespace that was not published
+ * @ns:		the namespace, without members, with a reference of the caller's
+ *
+ * Called without a lock. Does nothing if somebody was faster.
+ */
+void perf_persist_discard(struct perf_persist_ns *ns)
+{
+	bool unlink;
+
+	mutex_lock(&perf_persist_lock);
+	unlink = !ns->published && !ns->unlinked;
+	if (unlink)
+		perf_persist_unlink(ns);
+	mutex_unlock(&perf_persist_lock);
+
+	if (unlink)
+		perf_persist_remove(ns);
+}
+
 static int create_ns(struct perf_member *member)
 {
 	struct perf_persist_ns *ns;
@@ -214,7 +271,7 @@ static int join_unnamed(struct perf_member *member, u64 id)
 	struct perf_persist_ns *ns = perf_persist_find(id);
 
 	assert_registry();
-	if (!ns || ns->published || !is_creator(ns))
+	if (!ns || ns->published || perf_persist_is_reserved(ns) || !is_creator(ns))
 		return -ENOENT;
 	if (member->name)
 		return -EINVAL;
@@ -268,11 +325,12 @@ static void end_joining(struct perf_member *member, int ret)
 {
 	struct perf_persist_ns *gone = NULL;
 	struct perf_held hold = { };
-	bool published = false;
+	struct perf_persist_ns *ns = NULL;
 
 	assert_registry();
 	if (!ret) {
-		published = member->ns->published;
+		if (member->ns->published)
+			ns = get_persist_ns(member->ns);
 		kfree(member->name);
 		member->name = NULL;
 	} else if (member->ns) {
@@ -287,8 +345,11 @@ static void end_joining(struct perf_member *member, int ret)
 	perf_member_release(hold);
 	if (gone)
 		perf_persist_remove(gone);
-	if (published)
+	if (ns) {
 		finish_publishing(member->event);
+		perf_persist_appeared(ns);
+		perf_persist_put(ns);
+	}
 }
 
 /**
@@ -322,6 +383,33 @@ long perf_persist_event(struct perf_event *event, u64 __user *uid)
 
 	if (!ret && put_user(id, uid))
 		return -EFAULT;
+	return ret;
+}
+
+/**
+ * perf_persist_add_new - make an event a member of a namespace that has no name yet
+ * @ns:		the namespace, whose creator the caller is
+ * @event:	the event, with an opener of the caller's
+ *
+ * Called without a lock.
+ *
+ * Return: 0, -EOPNOTSUPP for an event that cannot be a member, or -ENODEV if the namespace
+ * was deleted.
+ */
+int perf_persist_add_new(struct perf_persist_ns *ns, struct perf_event *event)
+{
+	int ret;
+
+	ret = start_joining(event->member);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_persist_lock);
+	if (ns->unlinked)
+		ret = -ENODEV;
+	else
+		perf_member_add(ns, event->member);
+	end_joining(event->member, ret);
 	return ret;
 }
 
@@ -547,10 +635,7 @@ long perf_persist_name_event(struct perf_event *event, const char *new_name,
 	mutex_unlock(&perf_persist_lock);
 
 	if (ns) {
-		if (ret)
-			release_unpublished(ns);
-		else
-			walk_members(ns, finish_publishing);
+		end_publishing(ns, ret);
 		perf_persist_put(ns);
 	}
 	return ret;

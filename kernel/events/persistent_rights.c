@@ -222,6 +222,26 @@ int perf_persist_may_see(struct perf_persist_ns *ns)
 }
 
 /**
+ * perf_persist_may_create - may the caller make a namespace of any events
+ *
+ * As perf_event_open() asks who makes such events for all CPUs. What a tracepoint takes
+ * is asked when its event is made.
+ *
+ * Return: 0, -EACCES without CAP_PERFMON, or what the LSM says.
+ */
+int perf_persist_may_create(void)
+{
+	int ret;
+
+	if (!perfmon_capable())
+		return -EACCES;
+	ret = security_perf_event_open(PERF_SECURITY_OPEN);
+	if (!ret)
+		ret = perf_allow_cpu();
+	return ret ? ret : perf_allow_kernel();
+}
+
+/**
  * perf_persist_may_write - ask the LSM about each event that is to be changed
  * @ns:		the namespace
  *

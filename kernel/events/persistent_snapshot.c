@@ -531,6 +531,16 @@ out:
 	return PTR_ERR_OR_ZERO(snap);
 }
 
+static long take_for_user(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
+{
+	long ret = take_snapshot(ns, req);
+
+	/* Whoever asks for it finds it in sysfs, if there is memory for that. */
+	if (!ret)
+		flush_delayed_work(&ns->snapshot_work);
+	return ret;
+}
+
 /**
  * perf_snapshot_take - take a snapshot for a trigger
  * @ns:		the namespace
@@ -550,6 +560,55 @@ long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsign
 
 	*number = req.number;
 	*frozen_mono = req.swapped_mono;
+	return ret;
+}
+
+/**
+ * perf_snapshot_take_now - take a snapshot
+ * @ns:		the namespace, which may be changed by the caller
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or see perf_snapshot_ioctl().
+ */
+long perf_snapshot_take_now(struct perf_persist_ns *ns)
+{
+	struct perf_snapshot_request req = {
+		.user		= true,
+		.may_spend	= perf_persist_may_spend(ns),
+	};
+
+	return take_for_user(ns, &req);
+}
+
+/* The oldest one, with a reference of the caller's, or NULL */
+static struct perf_persist_ns *get_oldest(struct perf_persist_ns *ns)
+{
+	guard(mutex)(&perf_persist_lock);
+	if (list_empty(&ns->snapshots))
+		return NULL;
+	return get_persist_ns(list_first_entry(&ns->snapshots, struct perf_persist_ns, entry));
+}
+
+/**
+ * perf_snapshot_delete_all - delete all snapshots of a namespace
+ * @ns:		the namespace, with a reference of the caller's
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or what the LSM says.
+ */
+long perf_snapshot_delete_all(struct perf_persist_ns *ns)
+{
+	struct perf_persist_ns *snap;
+	long ret = 0;
+
+	while (!ret && (snap = get_oldest(ns))) {
+		ret = perf_snapshot_delete(snap);
+		if (ret == -ENODEV) /* Somebody was faster. */
+			ret = 0;
+		perf_persist_put(snap);
+	}
 	return ret;
 }
 
@@ -658,12 +717,9 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 			return ret;
 	}
 
-	ret = take_snapshot(ns, &req);
+	ret = take_for_user(ns, &req);
 	if (resize)
 		kvfree(req.sizes.sizes);
-	/* Whoever asks for it finds it in sysfs, if there is memory for that. */
-	if (!ret)
-		flush_delayed_work(&ns->snapshot_work);
 	if (!ret && (put_user(req.ns_id, &uarg->ns_id) || put_user(req.number, &uarg->number)))
 		return -EFAULT;
 	return ret;

@@ -7,7 +7,7 @@
 . "$(dirname "$0")"/lib/persistent.sh
 
 persistent_require
-enabled=$persistent_pmu/enabled
+mnt=$tmp/perffs
 
 # lists TEXT: the line of the namespace says so
 lists() {
@@ -64,15 +64,30 @@ test_note() {
 	says "it is gone" '"note": null'
 }
 
-test_sysfs() {
-	check "disable" eval "echo 0 > $enabled/$ns"
-	same "state" 0 "$(cat "$enabled/$ns")"
+# shellcheck disable=SC2317 # at_end calls it
+unmount() {
+	umount "$mnt"
+}
+
+# states NS...: what their files say
+states() {
+	local name words=
+
+	for name in "$@"; do
+		words+=" $(cat "$mnt/$name/enabled")"
+	done
+	echo "${words# }"
+}
+
+test_file() {
+	check "disable" eval "echo 0 > $mnt/$ns/enabled"
+	same "state" 0 "$(cat "$mnt/$ns/enabled")"
 	lists off
 	mark 1
 	recorded 3
 	check "enable" perf ctl --enable "$ns"
-	same "state" 1 "$(cat "$enabled/$ns")"
-	refuse "not a word" "Invalid argument" bash -c "echo maybe > $enabled/$ns"
+	same "state" 1 "$(cat "$mnt/$ns/enabled")"
+	refuse "not a word" "Invalid argument" bash -c "echo maybe > $mnt/$ns/enabled"
 	mark 1
 	recorded 4
 }
@@ -81,9 +96,9 @@ test_several() {
 	check "create" perf record -P "${ns}2" -e cpu-clock -m 1 -C 0
 	refuse "one of them is not there" "There is no namespace called '${ns}3'" \
 	       perf ctl --disable "${ns}3" "$ns" "${ns}2"
-	same "the others are off" "0 0" "$(paste -d ' ' "$enabled/$ns" "$enabled/${ns}2")"
+	same "the others are off" "0 0" "$(states "$ns" "${ns}2")"
 	check "enable" perf ctl --enable "$ns" "${ns}2"
-	same "the others are on" "1 1" "$(paste -d ' ' "$enabled/$ns" "$enabled/${ns}2")"
+	same "the others are on" "1 1" "$(states "$ns" "${ns}2")"
 	refuse "both" "Usage" perf ctl --enable --disable "$ns"
 	refuse "none" "Usage" perf ctl --disable
 }
@@ -91,7 +106,7 @@ test_several() {
 test_nobody() {
 	require_nobody || return 0
 	refuse "the file as nobody" "Permission denied" \
-	       "${nobody[@]}" sh -c "echo 0 > $enabled/$ns"
+	       "${nobody[@]}" sh -c "echo 0 > $mnt/$ns/enabled"
 	refuse "as nobody" "No permission" "${nobody[@]}" "$tmp/perf" ctl --disable "$ns"
 	lists on
 }
@@ -123,7 +138,7 @@ test_hotplug() {
 		sleep 0.1
 	done
 	same "CPUs" "$cpus" "$(column CPUS)"
-	same "both are off" "0 0" "$(paste -d ' ' "$enabled/$ns" "$enabled/${ns}4")"
+	same "both are off" "0 0" "$(states "$ns" "${ns}4")"
 	taskset -c "$last" "$marker"
 	recorded 4
 	check "enable" perf ctl --enable "$ns"
@@ -131,6 +146,9 @@ test_hotplug() {
 	recorded 5
 }
 
+mkdir "$mnt"
+check "mount" mount -t perffs perffs "$mnt"
+at_end unmount
 check "create" perf record -P "$ns" -e "$exec_event" -a -m 64
 # What it was made with is what a listing says first
 check "list" perf ctl -l --json "$ns"
@@ -138,7 +156,7 @@ says "its command line" '"note": "[^"]*perf record -P '"$ns"' -e'
 test_toggle
 test_stop
 test_note
-test_sysfs
+test_file
 test_several
 test_nobody
 test_hotplug

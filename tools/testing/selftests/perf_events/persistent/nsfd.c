@@ -212,14 +212,15 @@ TEST_F(nsfd, disable_enable)
 }
 
 /* A shell can do that, and see it. */
-TEST_F(nsfd, sysfs_enabled)
+TEST_F(nsfd, perffs_enabled)
 {
 	struct perf_event_persist_member p = {};
 	char path[512], text[8];
 	struct stat st;
 	int i;
 
-	snprintf(path, sizeof(path), PMU_DIR "/persistent/enabled/%s", self->ns);
+	ASSERT_EQ(0, mount_perffs());
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/enabled", self->ns);
 	ASSERT_EQ(0, stat(path, &st));
 	EXPECT_EQ(0600, st.st_mode & 0777);
 	EXPECT_EQ(2, read_file(path, text, sizeof(text)));

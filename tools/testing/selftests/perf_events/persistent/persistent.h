@@ -30,6 +30,7 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -52,6 +53,7 @@
 
 #define PMU_DIR		"/sys/bus/event_source/devices"
 #define NS_DIR		PMU_DIR "/persistent/events"
+#define PERFFS_DIR	"/sys/kernel/perf"
 #define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
 
 #define NOBODY		65534
@@ -395,6 +397,25 @@ static inline __u64 ns_lookup(const char *name)
 	return id;
 }
 
+/* What was made with mkdir and records nothing is nowhere else. */
+static inline void persist_sweep_dirs(void)
+{
+	struct dirent *dent;
+	char path[512];
+	DIR *dir;
+
+	dir = opendir(PERFFS_DIR);
+	if (!dir)
+		return;
+	while ((dent = readdir(dir))) {
+		if (!strstr(dent->d_name, persist_prefix))
+			continue;
+		snprintf(path, sizeof(path), PERFFS_DIR "/%s", dent->d_name);
+		rmdir(path);
+	}
+	closedir(dir);
+}
+
 /*
  * A trigger may take a snapshot of what is still to be deleted, and whether
  * readdir() then shows that is not defined: only a pass that finds nothing is
@@ -406,6 +427,7 @@ static inline void persist_sweep(void)
 	int passes, found;
 	DIR *dir;
 
+	persist_sweep_dirs();
 	dir = opendir(NS_DIR);
 	if (!dir)
 		return;
@@ -507,6 +529,15 @@ static inline bool may_create(void)
 	syscall(SYS_capget, &hdr, data);
 	caps = data[0].effective | (__u64)data[1].effective << 32;
 	return caps & (cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN));
+}
+
+/* For this process and its children alone; it is one tree wherever it is mounted. */
+static inline int mount_perffs(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("perffs", PERFFS_DIR, "perffs", 0, NULL))
+		return -errno;
+	return 0;
 }
 
 /*

@@ -725,16 +725,21 @@ TEST_F(rights, names_in_sysfs)
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
-/* To switch on and off is for CAP_PERFMON, which root need not have. */
-TEST_F(rights, enabled_in_sysfs)
+/* To see what is on, and to switch it, takes CAP_PERFMON, which root need not have. */
+TEST_F(rights, enabled_in_perffs)
 {
 	char path[512], text[8];
 
-	snprintf(path, sizeof(path), PMU_DIR "/persistent/enabled/%s", self->ns);
-	drop_caps(privileges());
-	EXPECT_EQ(-EACCES, write_file(path, "0"));
+	ASSERT_EQ(0, mount_perffs());
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/enabled", self->ns);
+	if (set_paranoid(2))
+		SKIP(return, "cannot set perf_event_paranoid");
 	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
 	EXPECT_EQ('1', text[0]);
+	drop_caps(privileges());
+	EXPECT_EQ(-EACCES, write_file(path, "0"));
+	/* As opening one of the events */
+	EXPECT_EQ(-EACCES, read_file(path, text, sizeof(text)));
 	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
 	drop_caps(~0ULL);
 	EXPECT_EQ(-EACCES, write_file(path, "0"));

@@ -68,7 +68,7 @@ static int prog = -1;
 static __u64 tracepoint;	/* 0: there is none */
 static unsigned int rounds = 300, minutes, base_seed;
 static int only = -1;
-static bool verbose;
+static bool verbose, has_perffs;
 
 #define count(counter)	__atomic_add_fetch(&(counter), 1, __ATOMIC_RELAXED)
 
@@ -84,6 +84,8 @@ static __printf(2, 3) void wrong(struct worker *w, const char *fmt, ...)
 	printf("# worker %u, round %u: %s\n", w->nr, shared->rounds[w->nr], text);
 	fflush(stdout);
 }
+
+#define PATH_ROOM	(sizeof(PERFFS_DIR) + NAME_ROOM + 32)
 
 /* What an act can use */
 
@@ -970,6 +972,106 @@ static int twins(struct worker *w)
 	return -err;
 }
 
+/* What a shell does in perffs, whoever made the namespace. */
+static const char *any_file(struct worker *w, char *path, const char *file)
+{
+	char name[NAME_ROOM];
+
+	snprintf(path, PATH_ROOM, PERFFS_DIR "/%s/%s", any_name(w, name), file);
+	return path;
+}
+
+static int make_dir(struct worker *w)
+{
+	char path[PATH_ROOM];
+
+	return neg_errno(mkdir(any_file(w, path, ""), 0755));
+}
+
+static int remove_dir(struct worker *w)
+{
+	char path[PATH_ROOM], name[NAME_ROOM];
+
+	if (one_in(w, 4))
+		snprintf(path, sizeof(path), PERFFS_DIR "/%s.%u", any_name(w, name),
+			 1 + pick(w, 12));
+	else
+		any_file(w, path, "");
+	return neg_errno(rmdir(path));
+}
+
+static int write_fs(struct worker *w)
+{
+	static const struct {
+		const char *file, *text;
+	} writes[] = {
+		{ "events", "page-faults/period=1/" },
+		{ "events", "cpu-clock/freq=999,callchain/" },
+		{ "events", "sched:sched_w* if pid > 1" },
+		{ "events", "!page-faults/period=1/" },
+		{ "buffer_size", "4K" },
+		{ "buffer_size", "64K" },
+		{ "enabled", "1" },
+		{ "enabled", "1" },
+		{ "enabled", "0" },
+		{ "snapshot", "1" },
+		{ "snapshot", "0" },
+		{ "keep", "2" },
+		{ "spares", "1" },
+		{ "spares", "0" },
+		{ "triggers", "context-switches/period=100/ : stop cool_down=1ms" },
+		{ "triggers", "sched:sched_process_exit : snapshot after=1ms" },
+		{ "triggers", "!sched:sched_process_exit : snapshot after=1ms" },
+		{ "events", "what is/that" },
+	};
+	unsigned int i = pick(w, ARRAY_SIZE(writes));
+	char path[PATH_ROOM];
+
+	return write_file(any_file(w, path, writes[i].file), writes[i].text);
+}
+
+static int read_fs(struct worker *w)
+{
+	static const char *const files[] = {
+		"events", "buffer_size", "enabled", "snapshot", "keep", "spares", "triggers",
+		"status",
+	};
+	char path[PATH_ROOM], text[4096];
+	int ret;
+
+	ret = read_file(any_file(w, path, files[pick(w, ARRAY_SIZE(files))]), text, sizeof(text));
+	return ret < 0 ? ret : 0;
+}
+
+static int poll_fs(struct worker *w)
+{
+	struct pollfd pfd = { .events = POLLPRI };
+	char path[PATH_ROOM], text[4096];
+	int err = 0;
+
+	pfd.fd = open(any_file(w, path, "status"), O_RDONLY | O_CLOEXEC);
+	if (pfd.fd < 0)
+		return -errno;
+	if (read(pfd.fd, text, sizeof(text)) < 0 || poll(&pfd, 1, pick(w, 5)) < 0)
+		err = -errno;
+	close(pfd.fd);
+	return err;
+}
+
+/* One more mount of the one tree, each worker where it likes. */
+static int mount_fs(struct worker *w)
+{
+	char path[PATH_ROOM];
+	int err;
+
+	snprintf(path, sizeof(path), "/tmp/%s%u", persist_prefix, w->nr);
+	mkdir(path, 0700);
+	err = neg_errno(mount("perffs", path, "perffs", 0, one_in(w, 4) ? "mode=0755" : NULL));
+	umount2(path, MNT_DETACH);
+	rmdir(path);
+	return err;
+}
+
 /* The end of some worker, wherever it is, perhaps of this one. */
 static int murder(struct worker *w)
 {
@@ -1048,6 +1150,12 @@ static const struct act {
 	{ "take",		take,		6 },
 	{ "fork",		fork_off,	2 },
 	{ "twins",		twins,		1 },
+	{ "mkdir",		make_dir,	6 },
+	{ "rmdir",		remove_dir,	4 },
+	{ "write perffs",	write_fs,	20 },
+	{ "read perffs",	read_fs,	8 },
+	{ "poll perffs",	poll_fs,	2 },
+	{ "mount perffs",	mount_fs,	1 },
 	{ "murder",		murder,		1 },
 	{ "hotplug",		hotplug,	1 },
 };
@@ -1210,6 +1318,7 @@ static void set_up(void)
 		ksft_exit_skip("the kernel has no persistent perf events\n");
 	if (!may_create())
 		ksft_exit_skip("needs CAP_PERFMON\n");
+	has_perffs = !mount_perffs();
 
 	sched_getaffinity(0, sizeof(set), &set);
 	for (i = 0; i < CPU_SETSIZE; i++) {
@@ -1257,6 +1366,12 @@ static void parse(int argc, char **argv)
 	}
 }
 
+static bool is_of_perffs(int (*func)(struct worker *w))
+{
+	return func == make_dir || func == remove_dir || func == write_fs || func == read_fs ||
+	       func == poll_fs || func == mount_fs;
+}
+
 /* Of an act that never works nothing is tested. */
 static bool acts_worked(void)
 {
@@ -1265,7 +1380,8 @@ static bool acts_worked(void)
 
 	for (i = 0; i < ARRAY_SIZE(acts); i++) {
 		bool missing = (acts[i].func == filter && !tracepoint) ||
-			       (acts[i].func == attach && prog < 0);
+			       (acts[i].func == attach && prog < 0) ||
+			       (is_of_perffs(acts[i].func) && !has_perffs);
 
 		if (verbose || (!missing && !shared->done[i]))
 			ksft_print_msg("%-18s %u of %u\n", acts[i].what, shared->done[i],

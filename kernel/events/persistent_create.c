@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Namespaces that the kernel makes: from events that were written down, on all CPUs, each
+ * with a buffer for samples and one for what tells of tasks.
+ *
+ * That is what "perf record -P" makes, so all that reads or changes one does the same here.
+ */
+#include <linux/cpumask.h>
+#include <linux/cred.h>
+#include <linux/export.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/perf_persistent.h>
+#include <linux/sched/task.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/* A quarter of the buffer for samples, but enough for some hundred execs: as perf */
+#define PERF_TASKS_PART		4
+#define PERF_TASKS_LEAST	SZ_256K
+
+/* What tells of tasks and their maps, in a buffer of its own */
+static const struct perf_event_attr tasks_attr = {
+	.type			= PERF_TYPE_SOFTWARE,
+	.config			= PERF_COUNT_SW_DUMMY,
+	.size			= sizeof(tasks_attr),
+	.sample_period		= 1,
+	.sample_type		= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+				  PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+	.read_format		= PERF_FORMAT_LOST | PERF_FORMAT_TOTAL_TIME_ENABLED |
+				  PERF_FORMAT_TOTAL_TIME_RUNNING,
+	.disabled		= 1,
+	.exclude_kernel		= 1,
+	.exclude_hv		= 1,
+	.exclude_guest		= 1,
+	.mmap			= 1,
+	.mmap2			= 1,
+	.comm			= 1,
+	.comm_exec		= 1,
+	.task			= 1,
+	.sample_id_all		= 1,
+	.ksymbol		= 1,
+	.bpf_event		= 1,
+	.write_backward		= 1,
+};
+
+/* A published one, with a reference of the caller's, or NULL */
+static struct perf_persist_ns *find_ns(u64 id)
+{
+	struct perf_persist_ns *ns;
+
+	guard(mutex)(&perf_persist_lock);
+	ns = perf_persist_find_settled(id);
+	return ns && ns->published ? get_persist_ns(ns) : NULL;
+}
+
+/**
+ * struct new_event - an event that is to be a member
+ * @event:	the event, with an opener of ours
+ * @rb:		its buffer, if that is not another's
+ */
+struct new_event {
+	struct perf_event	*event;
+	struct perf_buffer	*rb;
+};
+
+/**
+ * struct new_events - all that a namespace is made of
+ * @ns:		the namespace
+ * @nr:		how many there are
+ * @max:	how many there may be
+ * @nr_pages:	of each buffer for samples
+ * @error:	what is wrong, or NULL
+ * @all:	the events
+ */
+struct new_events {
+	struct perf_persist_ns	*ns;
+	unsigned int		nr;
+	unsigned int		max;
+	unsigned long		nr_pages;
+	struct perf_spec_error	*error;
+	struct new_event	all[] __counted_by(max);
+};
+
+static void undo_to(struct new_events *new, unsigned int nr)
+{
+	while (new->nr > nr) {
+		new->nr--;
+		perf_member_unmake(new->all[new->nr].event, new->all[new->nr].rb);
+	}
+}
+
+/*
+ * One more event on @cpu, with a buffer of @nr_pages of its own, or with the one of
+ * @output. What goes wrong is undone by undo_to().
+ */
+static int make_event(struct new_events *new, const struct perf_event_spec *spec, int cpu,
+		      struct perf_event *output, unsigned long nr_pages)
+{
+	const struct perf_event_attr *attr = spec ? &spec->attr : &tasks_attr;
+	struct new_event *made = &new->all[new->nr];
+	struct perf_event *event;
+	int ret;
+
+	event = perf_member_make(NULL, attr, spec ? spec->filter : NULL, cpu);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	made->event = event;
+	made->rb = NULL;
+	new->nr++;
+
+	event->member->label = kstrdup(spec ? spec->label : "dummy:u", GFP_KERNEL);
+	if (!event->member->label)
+		return -ENOMEM;
+
+	if (output) {
+		ret = perf_event_set_output(event, output);
+	} else {
+		ret = perf_member_make_buffer(event, new->ns, nr_pages);
+		if (!ret)
+			made->rb = event->rb;
+	}
+	return ret ? ret : perf_persist_add_new(new->ns, event);
+}
+
+static int fail_event(struct perf_spec_error *error, int ret, const struct perf_event_spec *spec,
+		      int cpu)
+{
+	return perf_spec_fail(error, ret, spec->name, "CPU %d: %pe%s", cpu, ERR_PTR(ret),
+			      ret == -EINVAL && spec->filter ? ", it may be the filter" : "");
+}
+
+static int make_events_on(struct new_events *new, struct list_head *specs, int cpu)
+{
+	unsigned long tasks = max_t(unsigned long, new->nr_pages / PERF_TASKS_PART,
+				    PERF_TASKS_LEAST >> PAGE_SHIFT);
+	struct perf_event *output = NULL;
+	struct perf_event_spec *spec;
+	unsigned int nr = new->nr;
+	int ret = 0;
+
+	list_for_each_entry(spec, specs, entry) {
+		ret = make_event(new, spec, cpu, output, new->nr_pages);
+		if (ret)
+			break;
+		if (!output)
+			output = new->all[new->nr - 1].event;
+	}
+	if (!ret)
+		ret = make_event(new, NULL, cpu, NULL, tasks);
+	if (!ret)
+		return 0;
+
+	undo_to(new, nr);
+	/* When it is back, it is covered as any other. */
+	if (ret == -ENODEV && !perf_cpu_is_online(cpu))
+		return 0;
+	if (list_entry_is_head(spec, specs, entry))
+		return perf_spec_fail(new->error, ret, "dummy", "CPU %d: %pe", cpu, ERR_PTR(ret));
+	return fail_event(new->error, ret, spec, cpu);
+}
+
+static struct new_events *alloc_new(struct perf_persist_ns *ns, struct list_head *specs)
+{
+	size_t nr = (list_count_nodes(specs) + 1) * num_possible_cpus();
+	struct new_events *new;
+
+	new = kvzalloc(struct_size(new, all, nr), GFP_KERNEL);
+	if (new) {
+		new->max = nr;
+		new->ns = ns;
+	}
+	return new;
+}
+
+/**
+ * perf_persist_start - make the events of a namespace, publish it, and let it record
+ * @ns:		the namespace, without members, of the caller, with a name reserved
+ * @specs:	which events
+ * @size:	bytes of the buffer of each CPU, rounded up to a power of two
+ * @error:	out: what is wrong; or NULL
+ *
+ * Called without a lock; nobody else may start or discard it meanwhile. All CPUs that are
+ * online have all of the events, or @ns remains as it was.
+ *
+ * Return: 0, or
+ *  -EINVAL	there are no events, or @size is out of range
+ *  -EPERM	the caller may not lock so much memory
+ *  -ENOMEM	out of memory
+ *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
+ *  or what the PMU of one of the events says
+ */
+long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
+			struct perf_spec_error *error)
+{
+	struct new_events *new;
+	int cpu;
+	long ret = 0;
+
+	if (error)
+		error->text[0] = '\0';
+	if (list_empty(specs))
+		return perf_spec_fail(error, -EINVAL, ns->name, "there are no events");
+	if (!size || size > (unsigned long)INT_MAX << PAGE_SHIFT)
+		return perf_spec_fail(error, -EINVAL, ns->name,
+				      "the size of its buffers is out of range");
+
+	new = alloc_new(ns, specs);
+	if (!new)
+		return perf_spec_fail(error, -ENOMEM, ns->name, "out of memory");
+	new->nr_pages = roundup_pow_of_two(PFN_UP(size));
+	new->error = error;
+
+	/* A CPU that comes online meanwhile is found when it is published. */
+	scoped_guard(mutex, &perf_persist_lock)
+		ns->all_cpus = true;
+	for_each_online_cpu(cpu) {
+		ret = make_events_on(new, specs, cpu);
+		if (ret)
+			break;
+	}
+	if (!ret) {
+		ret = perf_persist_publish(ns);
+		if (ret)
+			perf_spec_fail(error, ret, ns->name, "cannot be made: %pe", ERR_PTR(ret));
+	}
+	/* The openers that made them; a namespace that was published has its own. */
+	undo_to(new, 0);
+	kvfree(new);
+
+	return ret ? ret : perf_persist_enable(ns, true);
+}
+
+/* The first member on @cpu that has a buffer, with an opener of the caller's, or NULL */
+static struct perf_event *open_output(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_member *member;
+
+	guard(mutex)(&perf_persist_lock);
+	perf_persist_settle(ns);
+	member = ns->unlinked ? NULL : perf_persist_member_on(ns, cpu);
+	if (!member || !member->rb)
+		return NULL;
+	refcount_inc(&member->openers); /* at least one: it is held */
+	return member->event;
+}
+
+/**
+ * perf_member_make_redirected - make an event that writes to a buffer of a namespace
+ * @ns:		the namespace, with a reference of the caller's
+ * @spec:	the event
+ * @cpu:	its CPU
+ *
+ * Called without a lock. The caller is its opener, for perf_member_unmake().
+ *
+ * Return: the event, which is no member yet and not enabled; NULL if @cpu has no buffer
+ * or is offline; or what the PMU says, and -ENOMEM.
+ */
+struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
+					       const struct perf_event_spec *spec, int cpu)
+{
+	struct perf_event *output = open_output(ns, cpu);
+	struct perf_event *event;
+	int ret;
+
+	/* Not covered yet */
+	if (!output)
+		return NULL;
+
+	event = perf_member_make(NULL, &spec->attr, spec->filter, cpu);
+	ret = PTR_ERR_OR_ZERO(event);
+	if (!ret) {
+		event->member->label = kstrdup(spec->label, GFP_KERNEL);
+		ret = event->member->label ? perf_event_set_output(event, output) : -ENOMEM;
+		if (ret)
+			perf_member_unmake(event, NULL);
+	}
+	perf_persist_put_opener(output);
+	if (ret)
+		event = ret == -ENODEV && !perf_cpu_is_online(cpu) ? NULL : ERR_PTR(ret);
+	return event;
+}
+
+static int extend_on(struct perf_persist_ns *ns, const struct perf_event_spec *spec, int cpu)
+{
+	struct perf_event *event;
+	int ret;
+
+	event = perf_member_make_redirected(ns, spec, cpu);
+	if (IS_ERR_OR_NULL(event))
+		return PTR_ERR_OR_ZERO(event);
+	ret = perf_persist_join(ns, event, false);
+	if (!ret)
+		perf_event_enable(event);
+	perf_member_unmake(event, NULL);
+	return ret;
+}
+
+/**
+ * perf_persist_extend - add events to a namespace that records
+ * @id:		its id
+ * @specs:	which events
+ * @error:	out: what is wrong with one of them; or NULL
+ *
+ * They use the buffers that there are. Called without a lock.
+ *
+ * Return: 0, -ENODEV if it was deleted, or see perf_persist_start(); then others of the
+ * events may have been added.
+ */
+int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error *error)
+{
+	struct perf_persist_ns *ns = find_ns(id);
+	struct perf_event_spec *spec;
+	int cpu, err, ret = 0;
+
+	if (!ns)
+		return -ENODEV;
+	list_for_each_entry(spec, specs, entry) {
+		for_each_online_cpu(cpu) {
+			err = extend_on(ns, spec, cpu);
+			if (err)
+				ret = fail_event(error, err, spec, cpu);
+		}
+	}
+	perf_persist_put(ns);
+	return ret;
+}
+
+/**
+ * perf_persist_create - make a namespace that records
+ * @name:	its name
+ * @specs:	which events
+ * @size:	bytes of the buffer of each CPU
+ * @id:		out: its id
+ * @error:	out: what is wrong; or NULL
+ *
+ * Called without a lock.
+ *
+ * Return: 0, -ENODEV before persistent events are there, or see perf_persist_start().
+ */
+int perf_persist_create(const char *name, struct list_head *specs, unsigned long size,
+			u64 *id, struct perf_spec_error *error)
+{
+	struct perf_persist_ns *ns;
+	int ret = -ENOMEM;
+
+	if (!perf_persist_is_ready())
+		return perf_spec_fail(error, -ENODEV, name, "there are no persistent events");
+	if (!perf_persist_valid_name(name))
+		return perf_spec_fail(error, -EINVAL, name, PERF_SPEC_NAME_RULE);
+
+	mutex_lock(&perf_persist_lock);
+	ns = perf_persist_new();
+	if (ns) {
+		get_persist_ns(ns);
+		ret = perf_persist_reserve_name(ns, name);
+	}
+	mutex_unlock(&perf_persist_lock);
+	if (ret)
+		perf_spec_fail(error, ret, name, ret == -EEXIST ? "exists" : "out of memory");
+	else
+		ret = perf_persist_start(ns, specs, size, error);
+	if (ns && ret && READ_ONCE(ns->published))
+		perf_persist_delete(ns);
+	else if (ns && ret)
+		perf_persist_discard(ns);
+	if (ns && !ret)
+		*id = ns->id;
+	if (ns)
+		perf_persist_put(ns);
+	return ret;
+}
+
+static int parse_all(const char *const *events, unsigned int nr, struct list_head *specs,
+		     struct perf_spec_error *error)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < nr; i++)
+		ret = perf_spec_parse(events[i], specs, error);
+	if (ret)
+		perf_spec_free(specs);
+	return ret;
+}
+
+/**
+ * perf_persistent_create - make a namespace of persistent events
+ * @name:	its name: a-z, 0-9, _ and -, not a digit or - first, at most 47 bytes
+ * @events:	which events: each is a tracepoint, "SYSTEM:EVENT", in which both parts may
+ *		be patterns; the name of a software or hardware event; or that of a PMU;
+ *		with terms and a filter, see Documentation/admin-guide/perf/persistent.rst
+ * @nr:		how many these are
+ * @size:	bytes of the buffer of each CPU, rounded up to a power of two
+ *
+ * It records on all CPUs at once, also on those that come online later, and belongs to
+ * root. Whoever may delete namespaces may delete it. A module whose tracepoint is among the
+ * events cannot be unloaded until then. What is wrong with @events is said in the log.
+ *
+ * Context: process context, without a lock, from fs_initcall_sync() on.
+ *
+ * Return: its id, for perf_persistent_delete(), or
+ *  -ENODEV	there are no persistent events, or not yet
+ *  -EINVAL	not a name, not an event, or a size that is out of range
+ *  -ENOENT	no event, tracepoint or PMU of that name
+ *  -EEXIST	the name is taken
+ *  -ENOMEM	out of memory
+ *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
+ *  or what the PMU of one of the events says
+ */
+s64 perf_persistent_create(const char *name, const char *const *events, unsigned int nr,
+			   unsigned long size)
+{
+	struct perf_spec_error error = { };
+	const struct cred *old;
+	struct cred *kernel;
+	LIST_HEAD(specs);
+	u64 id;
+	int ret;
+
+	ret = parse_all(events, nr, &specs, &error);
+	if (!ret) {
+		/* Whoever loads a module may be less than root. */
+		kernel = prepare_kernel_cred(&init_task);
+		ret = -ENOMEM;
+		if (kernel) {
+			old = override_creds(kernel);
+			ret = perf_persist_create(name, &specs, size, &id, &error);
+			revert_creds(old);
+			put_cred(kernel);
+		}
+		perf_spec_free(&specs);
+	}
+	if (!ret)
+		return id;
+
+	pr_err("perf: persistent/%s/: %s\n", name, error.text);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(perf_persistent_create);
+
+/**
+ * perf_persistent_delete - delete a namespace of perf_persistent_create()
+ * @id:		what that returned
+ *
+ * Its events stop at once, and cost nothing any more. Its snapshots remain.
+ *
+ * Context: process context, without a lock.
+ *
+ * Return: 0, or -ENODEV if somebody else has deleted it.
+ */
+int perf_persistent_delete(u64 id)
+{
+	struct perf_persist_ns *ns = find_ns(id);
+	int ret;
+
+	if (!ns)
+		return -ENODEV;
+	ret = perf_persist_delete(ns);
+	perf_persist_put(ns);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(perf_persistent_delete);

@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perffs: a directory for each namespace of persistent events, whoever made it, for
+ * systems on which there is no perf.
+ *
+ * There is one tree, however often it is mounted. mkdir makes a namespace that has a name
+ * and nothing else, and rmdir deletes one. The files are in persistent_fs_file.c.
+ *
+ * To remove a directory is to wait for all who are in one of its files. So nobody there
+ * waits for who may remove one: perf_fs_get_dir() lets them out of the file first, with a
+ * reference on what they need.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/fs_context.h>
+#include <linux/fs_parser.h>
+#include <linux/init.h>
+#include <linux/kernfs.h>
+#include <linux/kobject.h>
+#include <linux/list.h>
+#include <linux/magic.h>
+#include <linux/math64.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/sched/clock.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/stat.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <linux/time64.h>
+#include <linux/uidgid.h>
+
+#include "persistent_fs.h"
+#include "persistent_internal.h"
+
+/*
+ * Who adds and removes directories; outside of perf_persist_lock, inside of
+ * perf_fs_dir::lock. Waits for those who are in a file: not to be taken there.
+ */
+static DEFINE_MUTEX(perf_fs_lock); /* of the tree */
+static struct kernfs_root *perf_fs_root;
+static LIST_HEAD(perf_fs_dirs);
+
+/* Of all that there is in the tree, under perf_fs_lock */
+struct perf_fs_owner {
+	kuid_t	uid;
+	kgid_t	gid;
+	umode_t	mode;
+};
+
+static const struct perf_fs_owner perf_fs_default = {
+	.uid	= KUIDT_INIT(0),
+	.gid	= KGIDT_INIT(0),
+	.mode	= 0700,
+};
+
+static struct perf_fs_owner perf_fs_owner;
+
+/* What a new namespace has until somebody says otherwise */
+#define PERF_FS_SIZE	SZ_512K
+
+/*
+ * What went wrong
+ */
+
+#define PERF_FS_ERRORS	8
+
+static struct perf_fs_error {
+	u64			when;
+	char			where[PERF_PERSIST_NAME_SIZE + 32];
+	struct perf_spec_error	what;
+} perf_fs_errors[PERF_FS_ERRORS];
+static unsigned int perf_fs_nr_errors;
+static DEFINE_SPINLOCK(perf_fs_error_lock);
+
+/**
+ * perf_fs_log - keep what is wrong with something that was written
+ * @where:	the directory
+ * @file:	the file there
+ * @error:	what is wrong
+ */
+void perf_fs_log(const char *where, const char *file, const struct perf_spec_error *error)
+{
+	struct perf_fs_error *entry;
+
+	if (!error->text[0])
+		return;
+
+	guard(spinlock_irq)(&perf_fs_error_lock);
+	entry = &perf_fs_errors[perf_fs_nr_errors++ % PERF_FS_ERRORS];
+	entry->when = local_clock();
+	entry->what = *error;
+	snprintf(entry->where, sizeof(entry->where), "%.*s%s%s", PERF_PERSIST_NAME_SIZE, where,
+		 *where ? "/" : "", file);
+}
+
+static int error_log_show(struct seq_file *m, void *v)
+{
+	struct perf_fs_error *entry;
+	unsigned int i, nr;
+
+	spin_lock_irq(&perf_fs_error_lock);
+	nr = perf_fs_nr_errors;
+	for (i = nr > PERF_FS_ERRORS ? nr - PERF_FS_ERRORS : 0; i < nr; i++) {
+		u64 seconds;
+		u32 ns;
+
+		entry = &perf_fs_errors[i % PERF_FS_ERRORS];
+		seconds = div_u64_rem(entry->when, NSEC_PER_SEC, &ns);
+		seq_printf(m, "[%5llu.%06lu] %s: %s\n", seconds, ns / NSEC_PER_USEC,
+			   entry->where, entry->what.text);
+	}
+	spin_unlock_irq(&perf_fs_error_lock);
+	return 0;
+}
+
+static const char readme[] =
+	"perf events that the kernel keeps: a directory for each namespace.\n"
+	"\n"
+	"  mkdir NAME           make one; it records nothing until 1 is written to enabled\n"
+	"  rmdir NAME           delete it; its events stop at once\n"
+	"  error_log            the last things that could not be done, and why\n"
+	"\n"
+	"NAME/events            add an event:    echo EVENT > events\n"
+	"                       take one away:   echo '!EVENT' > events\n"
+	"                       EVENT is SYSTEM:EVENT, with * for any, or cpu-clock, cycles,\n"
+	"                       page-faults, ..., or PMU/config=N,config1=N/\n"
+	"                       /period=N/ /freq=N/ /callchain/ /name=TEXT/ or several of them\n"
+	"                       may follow, and then: if FILTER\n"
+	"NAME/buffer_size       bytes of the buffer of each CPU; K, M and G are known\n"
+	"NAME/enabled           1: record. 0: stop. X is some of both. The first 1 makes the\n"
+	"                       events; these and buffer_size stay from there on\n"
+	"NAME/snapshot          1: set aside what there is, as NAME.1 and so on. 0: delete all of\n"
+	"                       these. Shows the name of the last one\n"
+	"NAME/keep              how many of these there may be; the oldest go\n"
+	"NAME/spares            memory for so many is there in advance\n"
+	"NAME/triggers          EVENT [if FILTER] : stop|snapshot [after=200ms] [cool_down=1m]\n"
+	"                       [times=N]; EVENT may be panic or oops. !LINE takes one away\n"
+	"NAME/status            what it is and has lost; poll() tells of changes\n"
+	"\n"
+	"A snapshot is a directory of its own: rmdir NAME.1\n";
+
+static int readme_show(struct seq_file *m, void *v)
+{
+	seq_puts(m, readme);
+	return 0;
+}
+
+static const struct perf_fs_file perf_fs_root_files[] = {
+	{ .name = "README", .ops = { .seq_show = readme_show } },
+	{ .name = "error_log", .ops = { .seq_show = error_log_show } },
+	{ }
+};
+
+/*
+ * Directories
+ */
+
+static void put_dir(struct perf_fs_dir *dir)
+{
+	if (!refcount_dec_and_test(&dir->refs))
+		return;
+	perf_spec_free(&dir->specs);
+	perf_persist_put(dir->ns);
+	kfree(dir);
+}
+
+/* With an active reference on @kn, which is given up: the directory can be removed. */
+static struct perf_fs_dir *leave_node(struct kernfs_node *kn, struct perf_fs_dir *dir)
+{
+	refcount_inc(&dir->refs); /* at least one: the tree's */
+	kernfs_break_active_protection(kn);
+	return dir;
+}
+
+static void enter_node(struct kernfs_node *kn, struct perf_fs_dir *dir)
+{
+	kernfs_unbreak_active_protection(kn);
+	put_dir(dir);
+}
+
+/**
+ * perf_fs_get_dir - leave a file, so that nobody has to wait for the caller to remove it
+ * @of:		the file, which the caller is in
+ *
+ * Return: the directory that it is in, with a reference.
+ */
+struct perf_fs_dir *perf_fs_get_dir(struct kernfs_open_file *of)
+{
+	return leave_node(of->kn, of->kn->parent->priv);
+}
+
+/**
+ * perf_fs_put_dir - undo perf_fs_get_dir()
+ * @of:		the file
+ * @dir:	what that returned
+ */
+void perf_fs_put_dir(struct kernfs_open_file *of, struct perf_fs_dir *dir)
+{
+	enter_node(of->kn, dir);
+}
+
+static umode_t file_mode(const struct perf_fs_file *file)
+{
+	umode_t mode = 0;
+
+	if (file->ops.seq_show)
+		mode |= 0444;
+	if (file->ops.write)
+		mode |= 0222;
+	return S_IFREG | (mode & perf_fs_owner.mode);
+}
+
+static int add_files(struct kernfs_node *dir, const struct perf_fs_file *files, bool live)
+{
+	const struct perf_fs_file *file;
+	struct kernfs_node *kn;
+
+	lockdep_assert_held(&perf_fs_lock);
+	for (file = files; file->name; file++) {
+		if (file->live && !live)
+			continue;
+		kn = __kernfs_create_file(dir, file->name, file_mode(file), perf_fs_owner.uid,
+					  perf_fs_owner.gid, 0, &file->ops, NULL, NULL, NULL);
+		if (IS_ERR(kn))
+			return PTR_ERR(kn);
+	}
+	return 0;
+}
+
+static struct perf_fs_dir *alloc_dir(struct perf_persist_ns *ns)
+{
+	struct perf_fs_dir *dir;
+
+	dir = kzalloc(sizeof(*dir), GFP_KERNEL_ACCOUNT);
+	if (!dir)
+		return NULL;
+	refcount_set(&dir->refs, 1);
+	INIT_LIST_HEAD(&dir->entry);
+	INIT_LIST_HEAD(&dir->specs);
+	mutex_init(&dir->lock);
+	dir->size = PERF_FS_SIZE;
+	dir->ns = get_persist_ns(ns);
+	return dir;
+}
+
+/* Let others find @dir, unless @ns was deleted meanwhile. */
+static bool show_dir(struct perf_fs_dir *dir, struct perf_persist_ns *ns)
+{
+	guard(mutex)(&perf_persist_lock);
+	if (ns->unlinked)
+		return false;
+	ns->dir = dir;
+	return true;
+}
+
+static int add_dir(struct perf_persist_ns *ns)
+{
+	struct perf_fs_dir *dir;
+	int ret;
+
+	guard(mutex)(&perf_fs_lock);
+	/* It is under perf_fs_lock, too, that it changes. */
+	if (ns->dir)
+		return 0;
+
+	dir = alloc_dir(ns);
+	if (!dir)
+		return -ENOMEM;
+	dir->kn = kernfs_create_dir_ns(kernfs_root_to_node(perf_fs_root), ns->name,
+				       S_IFDIR | perf_fs_owner.mode, perf_fs_owner.uid,
+				       perf_fs_owner.gid, dir, NULL);
+	if (IS_ERR(dir->kn)) {
+		ret = PTR_ERR(dir->kn);
+		put_dir(dir);
+		return ret;
+	}
+
+	ret = add_files(dir->kn, perf_fs_files, !is_snapshot(ns));
+	if (!ret) {
+		dir->status = kernfs_find_and_get(dir->kn, "status");
+		if (!show_dir(dir, ns))
+			ret = -ENODEV;
+	}
+	if (ret) {
+		kernfs_put(dir->status);
+		kernfs_remove(dir->kn);
+		put_dir(dir);
+		return ret;
+	}
+	list_add_tail(&dir->entry, &perf_fs_dirs);
+	kernfs_activate(dir->kn);
+	return 0;
+}
+
+static void ns_appeared(struct perf_persist_ns *ns)
+{
+	int ret = perf_fs_root ? add_dir(ns) : 0;
+
+	if (ret && ret != -ENODEV)
+		pr_notice_ratelimited("perf: persistent/%s/ has no directory: %pe\n", ns->name,
+				      ERR_PTR(ret));
+}
+
+static void ns_vanished(struct perf_persist_ns *ns)
+{
+	struct perf_fs_dir *dir;
+
+	guard(mutex)(&perf_fs_lock);
+	mutex_lock(&perf_persist_lock);
+	dir = ns->dir;
+	ns->dir = NULL;
+	mutex_unlock(&perf_persist_lock);
+	if (!dir)
+		return;
+
+	list_del(&dir->entry);
+	kernfs_put(dir->status);
+	/* Waits for all who are in there. */
+	kernfs_remove(dir->kn);
+	put_dir(dir);
+}
+
+static void ns_changed(struct perf_persist_ns *ns)
+{
+	assert_registry();
+	if (ns->dir)
+		kernfs_notify(ns->dir->status);
+}
+
+static struct perf_persist_listener fs_listener = {
+	.appeared	= ns_appeared,
+	.vanished	= ns_vanished,
+	.changed	= ns_changed,
+};
+
+/* A namespace that has its name alone, with a reference of the caller's */
+static struct perf_persist_ns *reserve(const char *name)
+{
+	struct perf_persist_ns *ns;
+	int ret;
+
+	mutex_lock(&perf_persist_lock);
+	ns = perf_persist_new();
+	ret = ns ? perf_persist_reserve_name(ns, name) : -ENOMEM;
+	if (ns)
+		get_persist_ns(ns);
+	mutex_unlock(&perf_persist_lock);
+	if (!ret)
+		return ns;
+
+	if (ns) {
+		perf_persist_discard(ns);
+		perf_persist_put(ns);
+	}
+	return ERR_PTR(ret);
+}
+
+static int fs_mkdir(struct kernfs_node *parent, const char *name, umode_t mode)
+{
+	struct perf_spec_error error = { };
+	struct perf_persist_ns *ns;
+	int ret;
+
+	if (parent != kernfs_root_to_node(perf_fs_root))
+		return -EPERM;
+	if (!perfmon_capable())
+		return -EACCES;
+	if (!perf_persist_is_ready())
+		return -ENODEV;
+	if (!perf_persist_valid_name(name)) {
+		ret = perf_spec_fail(&error, -EINVAL, name, PERF_SPEC_NAME_RULE);
+		perf_fs_log("", "mkdir", &error);
+		return ret;
+	}
+
+	ns = reserve(name);
+	if (IS_ERR(ns))
+		return PTR_ERR(ns);
+	ret = add_dir(ns);
+	if (ret)
+		perf_persist_discard(ns);
+	perf_persist_put(ns);
+	return ret;
+}
+
+static long delete_ns(struct perf_fs_dir *dir)
+{
+	struct perf_persist_ns *ns = dir->ns;
+
+	if (is_snapshot(ns))
+		return perf_snapshot_delete(ns);
+	if (READ_ONCE(ns->published))
+		return perf_persist_delete(ns);
+	perf_persist_discard(ns);
+	return 0;
+}
+
+static int fs_rmdir(struct kernfs_node *kn)
+{
+	struct perf_fs_dir *dir;
+	int ret;
+
+	if (!perfmon_capable())
+		return -EACCES;
+
+	dir = leave_node(kn, kn->priv);
+	scoped_guard(mutex, &dir->lock)
+		ret = delete_ns(dir);
+	enter_node(kn, dir);
+	return ret;
+}
+
+/*
+ * Mounting
+ */
+
+static int fs_show_options(struct seq_file *m, struct kernfs_root *root)
+{
+	guard(mutex)(&perf_fs_lock);
+	seq_printf(m, ",uid=%u,gid=%u,mode=%o", from_kuid_munged(&init_user_ns, perf_fs_owner.uid),
+		   from_kgid_munged(&init_user_ns, perf_fs_owner.gid), perf_fs_owner.mode);
+	return 0;
+}
+
+static struct kernfs_syscall_ops perf_fs_syscall_ops = {
+	.mkdir		= fs_mkdir,
+	.rmdir		= fs_rmdir,
+	.show_options	= fs_show_options,
+};
+
+/**
+ * struct perf_fs_context - a mount that is being made
+ * @kfc:	what kernfs wants
+ * @owner:	what was asked for
+ * @given:	and whether it was
+ */
+struct perf_fs_context {
+	struct kernfs_fs_context	kfc;
+	struct perf_fs_owner		owner;
+	bool				given;
+};
+
+static struct perf_fs_context *to_perf_fs_context(struct fs_context *fc)
+{
+	return container_of(fc->fs_private, struct perf_fs_context, kfc);
+}
+
+enum perf_fs_param { OPT_UID, OPT_GID, OPT_MODE };
+
+static const struct fs_parameter_spec perf_fs_parameters[] = {
+	fsparam_uid("uid", OPT_UID),
+	fsparam_gid("gid", OPT_GID),
+	fsparam_u32oct("mode", OPT_MODE),
+	{ }
+};
+
+static int fs_parse_param(struct fs_context *fc, struct fs_parameter *param)
+{
+	struct perf_fs_context *ctx = to_perf_fs_context(fc);
+	struct fs_parse_result result;
+	int opt;
+
+	opt = fs_parse(fc, perf_fs_parameters, param, &result);
+	if (opt < 0)
+		return opt;
+
+	ctx->given = true;
+	switch (opt) {
+	case OPT_UID:
+		ctx->owner.uid = result.uid;
+		break;
+	case OPT_GID:
+		ctx->owner.gid = result.gid;
+		break;
+	case OPT_MODE:
+		if (result.uint_32 & ~0777)
+			return invalfc(fc, "mode is more than 0777");
+		ctx->owner.mode = result.uint_32;
+		break;
+	}
+	return 0;
+}
+
+static int set_node(struct kernfs_node *kn, umode_t mode)
+{
+	struct iattr attr = {
+		.ia_valid	= ATTR_UID | ATTR_GID | ATTR_MODE,
+		.ia_uid		= perf_fs_owner.uid,
+		.ia_gid		= perf_fs_owner.gid,
+		.ia_mode	= mode,
+	};
+
+	return kernfs_setattr(kn, &attr);
+}
+
+static int set_files(struct kernfs_node *dir, const struct perf_fs_file *files)
+{
+	const struct perf_fs_file *file;
+	struct kernfs_node *kn;
+	int ret;
+
+	ret = set_node(dir, S_IFDIR | perf_fs_owner.mode);
+	for (file = files; !ret && file->name; file++) {
+		kn = kernfs_find_and_get(dir, file->name);
+		if (kn)
+			ret = set_node(kn, file_mode(file));
+		kernfs_put(kn);
+	}
+	return ret;
+}
+
+static int set_owner(const struct perf_fs_owner *owner)
+{
+	struct perf_fs_dir *dir;
+	int ret;
+
+	lockdep_assert_held(&perf_fs_lock);
+	perf_fs_owner = *owner;
+	ret = set_files(kernfs_root_to_node(perf_fs_root), perf_fs_root_files);
+	list_for_each_entry(dir, &perf_fs_dirs, entry)
+		ret = set_files(dir->kn, perf_fs_files) ?: ret;
+	return ret;
+}
+
+static bool is_same_owner(const struct perf_fs_owner *owner)
+{
+	return uid_eq(owner->uid, perf_fs_owner.uid) && gid_eq(owner->gid, perf_fs_owner.gid) &&
+	       owner->mode == perf_fs_owner.mode;
+}
+
+static int fs_get_tree(struct fs_context *fc)
+{
+	struct perf_fs_context *ctx = to_perf_fs_context(fc);
+	int ret;
+
+	ret = kernfs_get_tree(fc);
+	if (ret)
+		return ret;
+
+	mutex_lock(&perf_fs_lock);
+	if (ctx->kfc.new_sb_created)
+		ret = set_owner(&ctx->owner);
+	else if (ctx->given && !is_same_owner(&ctx->owner))
+		ret = -EBUSY;
+	mutex_unlock(&perf_fs_lock);
+	if (ret) {
+		struct super_block *sb = fc->root->d_sb;
+
+		if (ret == -EBUSY)
+			errorfc(fc, "it is mounted with other options");
+		dput(fc->root);
+		fc->root = NULL;
+		deactivate_locked_super(sb);
+	}
+	return ret;
+}
+
+static int fs_reconfigure(struct fs_context *fc)
+{
+	struct perf_fs_context *ctx = to_perf_fs_context(fc);
+
+	guard(mutex)(&perf_fs_lock);
+	return ctx->given ? set_owner(&ctx->owner) : 0;
+}
+
+static void fs_free(struct fs_context *fc)
+{
+	struct perf_fs_context *ctx = to_perf_fs_context(fc);
+
+	kernfs_free_fs_context(fc);
+	kfree(ctx);
+}
+
+static const struct fs_context_operations perf_fs_context_ops = {
+	.free		= fs_free,
+	.parse_param	= fs_parse_param,
+	.get_tree	= fs_get_tree,
+	.reconfigure	= fs_reconfigure,
+};
+
+static int fs_init_context(struct fs_context *fc)
+{
+	struct perf_fs_context *ctx;
+
+	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL);
+	if (!ctx)
+		return -ENOMEM;
+
+	ctx->kfc.root = perf_fs_root;
+	ctx->kfc.magic = PERFFS_MAGIC;
+	ctx->owner = perf_fs_default;
+	if (fc->purpose == FS_CONTEXT_FOR_RECONFIGURE) {
+		guard(mutex)(&perf_fs_lock);
+		ctx->owner = perf_fs_owner;
+	}
+	fc->fs_private = &ctx->kfc;
+	fc->ops = &perf_fs_context_ops;
+	/* There is one tree, and it is root's. */
+	put_user_ns(fc->user_ns);
+	fc->user_ns = get_user_ns(&init_user_ns);
+	fc->global = true;
+	return 0;
+}
+
+static struct file_system_type perf_fs_type = {
+	.name			= "perffs",
+	.init_fs_context	= fs_init_context,
+	.parameters		= perf_fs_parameters,
+	.kill_sb		= kernfs_kill_sb,
+};
+
+static int __init perf_fs_init(void)
+{
+	struct kernfs_root *root;
+	int ret;
+
+	perf_fs_owner = perf_fs_default;
+	root = kernfs_create_root(&perf_fs_syscall_ops, KERNFS_ROOT_CREATE_DEACTIVATED |
+				  KERNFS_ROOT_EXTRA_OPEN_PERM_CHECK, NULL);
+	if (IS_ERR(root))
+		return PTR_ERR(root);
+
+	mutex_lock(&perf_fs_lock);
+	ret = add_files(kernfs_root_to_node(root), perf_fs_root_files, true);
+	if (!ret) {
+		kernfs_activate(kernfs_root_to_node(root));
+		perf_fs_root = root;
+	}
+	mutex_unlock(&perf_fs_lock);
+	if (ret)
+		goto err_root;
+
+	ret = sysfs_create_mount_point(kernel_kobj, "perf");
+	if (ret)
+		goto err_root;
+	ret = register_filesystem(&perf_fs_type);
+	if (ret)
+		goto err_mount_point;
+	perf_persist_listen(&fs_listener);
+	return 0;
+
+err_mount_point:
+	sysfs_remove_mount_point(kernel_kobj, "perf");
+err_root:
+	perf_fs_root = NULL;
+	kernfs_destroy_root(root);
+	return ret;
+}
+subsys_initcall(perf_fs_init);

@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files in a directory of perffs.
+ *
+ * What is read is shown with the rights of who opened the file, and what is written is
+ * done with those of who writes. Each line that is written does something, whether it is
+ * appended or not.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/kernfs.h>
+#include <linux/kstrtox.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_fs.h"
+#include "persistent_internal.h"
+#include "persistent_snapshot.h"
+
+/* As large as what a shell writes at once; larger ones are refused. */
+#define PERF_FS_WRITE_MAX	SZ_64K
+
+/*
+ * Writing
+ */
+
+typedef int (*perf_fs_change_t)(struct perf_fs_dir *dir, char *text,
+				struct perf_spec_error *error);
+
+static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
+		      perf_fs_change_t func)
+{
+	struct perf_spec_error error = { };
+	struct perf_fs_dir *dir;
+	int ret = -ENODEV;
+
+	if (!perfmon_capable())
+		return -EACCES;
+
+	dir = perf_fs_get_dir(of);
+	mutex_lock(&dir->lock);
+	if (!READ_ONCE(dir->ns->unlinked))
+		ret = func(dir, strim(buf), &error);
+	mutex_unlock(&dir->lock);
+	if (ret)
+		perf_fs_log(dir->ns->name, of->kn->name, &error);
+	perf_fs_put_dir(of, dir);
+	return ret ? ret : bytes;
+}
+
+/* Until 1 is written to "enabled"; stays with perf_fs_dir::lock */
+static bool is_new(struct perf_fs_dir *dir)
+{
+	return !READ_ONCE(dir->ns->published);
+}
+
+static int get_number(char *text, unsigned int max, unsigned int *number,
+		      struct perf_spec_error *error)
+{
+	if (kstrtouint(text, 0, number) || *number > max)
+		return perf_spec_fail(error, -EINVAL, text, "not a number of 0 to %u", max);
+	return 0;
+}
+
+/*
+ * Reading
+ */
+
+typedef void (*perf_fs_show_t)(struct perf_fs_dir *dir, struct seq_file *m);
+
+static int show(struct seq_file *m, perf_fs_show_t func)
+{
+	struct kernfs_open_file *of = m->private;
+	struct perf_fs_dir *dir = perf_fs_get_dir(of);
+	const struct cred *old;
+	int ret = -ENODEV;
+
+	old = override_creds(of->file->f_cred);
+	mutex_lock(&perf_persist_lock);
+	if (!dir->ns->unlinked)
+		ret = perf_persist_may_see(dir->ns);
+	mutex_unlock(&perf_persist_lock);
+	revert_creds(old);
+
+	if (!ret)
+		func(dir, m);
+	perf_fs_put_dir(of, dir);
+	return ret;
+}
+
+/*
+ * events
+ */
+
+/* Takes away what @line means; nothing that is the same in all but a name is left. */
+static int remove_events(struct perf_fs_dir *dir, const char *line, struct perf_spec_error *error)
+{
+	struct perf_event_spec *spec, *next, *gone;
+	LIST_HEAD(unwanted);
+	LIST_HEAD(removed);
+	int ret;
+
+	ret = perf_spec_parse(line, &unwanted, error);
+	if (ret)
+		return ret;
+	list_for_each_entry_safe(spec, next, &dir->specs, entry) {
+		list_for_each_entry(gone, &unwanted, entry) {
+			if (perf_spec_same(spec, gone)) {
+				list_move(&spec->entry, &removed);
+				break;
+			}
+		}
+	}
+	if (list_empty(&removed))
+		ret = perf_spec_fail(error, -ENOENT, line, "is not among its events");
+	perf_spec_free(&unwanted);
+	perf_spec_free(&removed);
+	return ret;
+}
+
+static int add_events(struct perf_fs_dir *dir, const char *line, struct perf_spec_error *error)
+{
+	struct perf_event_spec *spec, *other;
+	LIST_HEAD(specs);
+	int ret;
+
+	ret = perf_spec_parse(line, &specs, error);
+	if (ret)
+		return ret;
+	list_for_each_entry(spec, &specs, entry) {
+		list_for_each_entry(other, &dir->specs, entry) {
+			if (!ret && perf_spec_same(spec, other))
+				ret = perf_spec_fail(error, -EEXIST, spec->name,
+						     "is among its events already");
+		}
+	}
+	if (ret)
+		perf_spec_free(&specs);
+	else
+		list_splice_tail(&specs, &dir->specs);
+	return ret;
+}
+
+/* What comes before a wrong line is done. */
+static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	char *line;
+	int ret = 0;
+
+	if (!is_new(dir))
+		return perf_spec_fail(error, -EBUSY, dir->ns->name,
+				      "it records already: make another one");
+	while (!ret && (line = strsep(&text, "\n"))) {
+		line = strim(line);
+		if (*line == '!')
+			ret = remove_events(dir, skip_spaces(line + 1), error);
+		else if (*line)
+			ret = add_events(dir, line, error);
+	}
+	return ret;
+}
+
+static ssize_t events_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_events);
+}
+
+/* What tells of tasks comes by itself. */
+static bool is_listed(struct perf_member *member, int cpu)
+{
+	return member->event->cpu == cpu && !member->for_trigger &&
+	       !(member->attr.task && member->attr.type == PERF_TYPE_SOFTWARE &&
+		 member->attr.config == PERF_COUNT_SW_DUMMY);
+}
+
+/*
+ * The event after @id on the first CPU, as it would be written; NULL after the last one.
+ * Of one that is no snapshot's the caller gets an opener.
+ */
+static struct perf_event_spec *next_event(struct perf_persist_ns *ns, u64 *id,
+					  struct perf_event **event)
+{
+	struct perf_event_spec *spec = NULL;
+	struct perf_member *member, *first;
+	struct perf_event_attr attr;
+	char *name;
+
+	*event = NULL;
+	guard(mutex)(&perf_persist_lock);
+	perf_persist_settle(ns);
+	first = ns->unlinked ? NULL : first_ordinary_member(ns);
+	if (!first)
+		return NULL;
+	member = perf_persist_next_member(ns, *id);
+	while (member && !is_listed(member, first->event->cpu))
+		member = following_member(member);
+	if (!member)
+		return NULL;
+
+	*id = member->event->id;
+	perf_member_copy_attr(&attr, member);
+	name = perf_member_name(member);
+	if (name)
+		spec = perf_spec_new(name, member->label, NULL, &attr);
+	kfree(name);
+	if (spec && !is_snapshot(ns)) {
+		*event = member->event;
+		refcount_inc(&member->openers); /* at least one: it is held */
+	}
+	return spec;
+}
+
+static void copy_filter(struct perf_event_spec *spec, struct perf_event *event)
+{
+	struct perf_event_context *ctx = perf_event_ctx_lock(event);
+
+	spec->filter = kstrdup(event->member->filter, GFP_KERNEL);
+	perf_event_ctx_unlock(event, ctx);
+}
+
+static void show_members(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct perf_event_spec *spec;
+	struct perf_event *event;
+	LIST_HEAD(specs);
+	u64 id = 0;
+
+	while ((spec = next_event(dir->ns, &id, &event))) {
+		if (event) {
+			copy_filter(spec, event);
+			perf_persist_put_opener(event);
+		}
+		perf_spec_show(m, spec);
+		seq_putc(m, '\n');
+		list_add(&spec->entry, &specs);
+		perf_spec_free(&specs);
+	}
+}
+
+static void show_events(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct perf_event_spec *spec;
+
+	scoped_guard(mutex, &dir->lock) {
+		list_for_each_entry(spec, &dir->specs, entry) {
+			perf_spec_show(m, spec);
+			seq_putc(m, '\n');
+		}
+	}
+	show_members(dir, m);
+}
+
+static int events_show(struct seq_file *m, void *v)
+{
+	return show(m, show_events);
+}
+
+/*
+ * buffer_size
+ */
+
+static int change_size(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	char *end;
+	u64 size = memparse(text, &end);
+
+	if (end == text || *end || !size || size > (u64)INT_MAX << PAGE_SHIFT)
+		return perf_spec_fail(error, -EINVAL, text, "not a size, as 256K or 1M");
+	if (!is_new(dir))
+		return perf_spec_fail(error, -EBUSY, text,
+				      "it records already: make another one");
+	dir->size = roundup_pow_of_two(PFN_UP(size)) << PAGE_SHIFT;
+	return 0;
+}
+
+static ssize_t size_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_size);
+}
+
+static void show_size(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct perf_member *member;
+	unsigned long size = 0;
+
+	mutex_lock(&perf_persist_lock);
+	perf_persist_settle(dir->ns);
+	if (is_new(dir)) {
+		size = dir->size;
+	} else {
+		member = first_ordinary_member(dir->ns);
+		if (member && member->rb)
+			size = perf_data_size(member->rb);
+	}
+	mutex_unlock(&perf_persist_lock);
+	seq_printf(m, "%lu\n", size);
+}
+
+static int size_show(struct seq_file *m, void *v)
+{
+	return show(m, show_size);
+}
+
+/*
+ * enabled
+ */
+
+/* Whoever lets it record for the first time has it from there on. */
+static int start(struct perf_fs_dir *dir, struct perf_spec_error *error)
+{
+	int ret;
+
+	ret = perf_persist_may_create();
+	if (ret)
+		return ret;
+	mutex_lock(&perf_persist_lock);
+	perf_persist_set_owner(dir->ns);
+	mutex_unlock(&perf_persist_lock);
+	ret = perf_persist_start(dir->ns, &dir->specs, dir->size, error);
+	if (!is_new(dir))
+		perf_spec_free(&dir->specs);
+	return ret;
+}
+
+static int change_enabled(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	bool enable;
+
+	if (kstrtobool(text, &enable))
+		return perf_spec_fail(error, -EINVAL, text, "neither 0 nor 1");
+	if (!is_new(dir))
+		return perf_persist_enable(dir->ns, enable);
+	return enable ? start(dir, error) : 0;
+}
+
+static ssize_t enabled_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_enabled);
+}
+
+/* As with the events of ftrace, X is for some that are and some that are not. */
+static char enabled_char(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	int nr_on = 0, nr_off = 0;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		if (member->for_trigger)
+			continue;
+		if (perf_member_is_enabled(member))
+			nr_on++;
+		else
+			nr_off++;
+	}
+	return !nr_on ? '0' : nr_off ? 'X' : '1';
+}
+
+static void show_enabled(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	guard(mutex)(&perf_persist_lock);
+	seq_printf(m, "%c\n", enabled_char(dir->ns));
+}
+
+static int enabled_show(struct seq_file *m, void *v)
+{
+	return show(m, show_enabled);
+}
+
+/*
+ * snapshot, keep and spares
+ */
+
+static int change_snapshot(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	bool take;
+	int ret;
+
+	if (kstrtobool(text, &take))
+		return perf_spec_fail(error, -EINVAL, text, "neither 0 nor 1");
+	if (is_new(dir))
+		return perf_spec_fail(error, -EBUSY, text, "write 1 to 'enabled' first");
+	ret = take ? perf_snapshot_take_now(dir->ns) : perf_snapshot_delete_all(dir->ns);
+	if (ret == -EBUSY)
+		perf_spec_fail(error, ret, text,
+			       "readers still map deleted ones: the kernel's log says who");
+	return ret;
+}
+
+static ssize_t snapshot_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_snapshot);
+}
+
+static void show_snapshot(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct perf_persist_ns *ns = dir->ns;
+
+	guard(mutex)(&perf_persist_lock);
+	if (!list_empty(&ns->snapshots))
+		seq_printf(m, "%s\n", list_last_entry(&ns->snapshots, struct perf_persist_ns,
+						      entry)->name);
+}
+
+static int snapshot_show(struct seq_file *m, void *v)
+{
+	return show(m, show_snapshot);
+}
+
+static int change_keep(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	unsigned int keep;
+	int ret;
+
+	ret = get_number(text, PERF_PERSIST_KEEP_MAX, &keep, error);
+	if (!ret && !keep)
+		ret = perf_spec_fail(error, -EINVAL, text, "at least 1");
+	return ret ? ret : perf_snapshot_set_keep(dir->ns, keep);
+}
+
+static ssize_t keep_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_keep);
+}
+
+static void show_keep(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	seq_printf(m, "%u\n", READ_ONCE(dir->ns->keep));
+}
+
+static int keep_show(struct seq_file *m, void *v)
+{
+	return show(m, show_keep);
+}
+
+static int change_spares(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	unsigned int nr;
+	int ret;
+
+	ret = get_number(text, PERF_PERSIST_SPARES_MAX, &nr, error);
+	if (!ret && is_new(dir))
+		ret = perf_spec_fail(error, -EBUSY, text, "write 1 to 'enabled' first");
+	return ret ? ret : perf_snapshot_set_spares(dir->ns, nr);
+}
+
+static ssize_t spares_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_spares);
+}
+
+static void show_spares(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	seq_printf(m, "%u\n", READ_ONCE(dir->ns->want_spares));
+}
+
+static int spares_show(struct seq_file *m, void *v)
+{
+	return show(m, show_spares);
+}
+
+/*
+ * triggers, see persistent_fs_trigger.c
+ */
+
+static int change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	int ret;
+
+	if (is_new(dir))
+		return perf_spec_fail(error, -EBUSY, text, "write 1 to 'enabled' first");
+	/* As for making any event */
+	ret = perf_persist_may_create();
+	return ret ? ret : perf_fs_change_triggers(dir, text, error);
+}
+
+static ssize_t triggers_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_triggers);
+}
+
+static int triggers_show(struct seq_file *m, void *v)
+{
+	return show(m, perf_fs_show_triggers);
+}
+
+/*
+ * status
+ */
+
+static void show_live_status(struct perf_persist_ns *ns, struct seq_file *m)
+{
+	u64 size = 0, overwritten = 0, lost = 0, missed = 0;
+	struct perf_member *member;
+
+	assert_registry();
+	for_each_ns_member(member, ns) {
+		u64 missing = perf_member_missed(member), written;
+
+		missed += missing;
+		lost += perf_member_lost(member, missing);
+		if (!member->rb || perf_persist_buffer_owner(ns, member->rb) != member)
+			continue;
+		/* It counts down. */
+		written = -(unsigned long)local_read(&member->rb->head);
+		size += perf_data_size(member->rb);
+		if (written > perf_data_size(member->rb))
+			overwritten += written - perf_data_size(member->rb);
+	}
+	seq_printf(m, "lost: %llu records\n", lost);
+	seq_printf(m, "missed: %llu records while stopped\n", missed);
+	seq_printf(m, "buffers: %llu bytes\n", size);
+	seq_printf(m, "overwritten: %llu bytes\n", overwritten);
+	seq_printf(m, "snapshots: %u of %u\n", ns->nr_snapshots, ns->keep);
+	seq_printf(m, "spares: %u of %u\n", perf_snapshot_nr_spares(ns), ns->want_spares);
+}
+
+static const char *ns_state(struct perf_persist_ns *ns)
+{
+	if (is_snapshot(ns))
+		return "snapshot";
+	if (!ns->published)
+		return "new";
+	if (READ_ONCE(ns->stopped))
+		return "stopped";
+	switch (enabled_char(ns)) {
+	case '0':
+		return "disabled";
+	case '1':
+		return "enabled";
+	default:
+		return "partly enabled";
+	}
+}
+
+static void show_status(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct perf_persist_ns *ns = dir->ns;
+
+	guard(mutex)(&perf_persist_lock);
+	perf_persist_settle(ns);
+	seq_printf(m, "state: %s\n", ns_state(ns));
+	seq_printf(m, "id: 0x%llx\n", ns->id);
+	seq_printf(m, "owner: %s, uid %u\n", ns->owner_comm,
+		   from_kuid_munged(seq_user_ns(m), ns->cred->uid));
+	if (*ns->note)
+		seq_printf(m, "note: %s\n", ns->note);
+	seq_printf(m, "age: %llu seconds\n",
+		   div_u64(ktime_get_boottime_ns() - ns->created_ns, NSEC_PER_SEC));
+	seq_printf(m, "members: %u\n", perf_persist_count_members(ns));
+	if (!is_snapshot(ns))
+		show_live_status(ns, m);
+}
+
+static int status_show(struct seq_file *m, void *v)
+{
+	return show(m, show_status);
+}
+
+/* In each directory, in the order of the README */
+const struct perf_fs_file perf_fs_files[] = {
+	{
+		.name	= "events",
+		.ops	= {
+			.seq_show		= events_show,
+			.write			= events_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "buffer_size",
+		.live	= true,
+		.ops	= {
+			.seq_show		= size_show,
+			.write			= size_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "enabled",
+		.live	= true,
+		.ops	= {
+			.seq_show		= enabled_show,
+			.write			= enabled_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "snapshot",
+		.live	= true,
+		.ops	= {
+			.seq_show		= snapshot_show,
+			.write			= snapshot_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "keep",
+		.live	= true,
+		.ops	= {
+			.seq_show		= keep_show,
+			.write			= keep_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "spares",
+		.live	= true,
+		.ops	= {
+			.seq_show		= spares_show,
+			.write			= spares_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "triggers",
+		.live	= true,
+		.ops	= {
+			.seq_show		= triggers_show,
+			.write			= triggers_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "status",
+		.ops	= {
+			.seq_show		= status_show,
+			.poll			= kernfs_generic_poll,
+		},
+	},
+	{ }
+};

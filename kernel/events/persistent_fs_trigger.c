@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The file "triggers" of perffs:
+ *
+ *	EVENT [if FILTER] : stop|snapshot [after=TIME] [cool_down=TIME] [times=N]
+ *
+ * where EVENT may also be panic or oops.
+ */
+#include <linux/kernel.h>
+#include <linux/kstrtox.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/perf_event.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_fs.h"
+#include "persistent_internal.h"
+
+static const struct {
+	const char	*name;
+	u64		ns;
+} time_units[] = {
+	/* The largest one that fits is shown. */
+	{ "h",	3600 * (u64)NSEC_PER_SEC },
+	{ "m",	60 * (u64)NSEC_PER_SEC },
+	{ "s",	NSEC_PER_SEC },
+	{ "ms",	NSEC_PER_MSEC },
+	{ "us",	NSEC_PER_USEC },
+	{ "ns",	1 },
+};
+
+static int get_time(const char *word, const char *value, u64 *ns, struct perf_spec_error *error)
+{
+	size_t digits = strspn(value, "0123456789");
+	char number[24];
+	u64 nr;
+	int i;
+
+	if (strscpy(number, value) >= 0)
+		number[digits] = '\0';
+	for (i = 0; i < ARRAY_SIZE(time_units); i++) {
+		if (strcmp(value + digits, time_units[i].name))
+			continue;
+		if (digits >= sizeof(number) || kstrtou64(number, 10, &nr) ||
+		    check_mul_overflow(nr, time_units[i].ns, ns))
+			break;
+		return 0;
+	}
+	return perf_spec_fail(error, -EINVAL, word, "not a time, as 200ms, 5s or 1m");
+}
+
+static void show_time(struct seq_file *m, const char *name, u64 ns)
+{
+	u64 rest;
+	int i;
+
+	for (i = 0; ns && i < ARRAY_SIZE(time_units); i++) {
+		u64 nr = div64_u64_rem(ns, time_units[i].ns, &rest);
+
+		if (rest)
+			continue;
+		seq_printf(m, " %s=%llu%s", name, nr, time_units[i].name);
+		break;
+	}
+}
+
+static int get_word(char *word, struct perf_event_trigger *arg, struct perf_spec_error *error)
+{
+	if (strstarts(word, "after="))
+		return get_time(word, word + strlen("after="), &arg->after_ns, error);
+	if (strstarts(word, "cool_down="))
+		return get_time(word, word + strlen("cool_down="), &arg->cool_down_ns, error);
+	if (strstarts(word, "times=") && !kstrtou64(word + strlen("times="), 10, &arg->times))
+		return 0;
+	return perf_spec_fail(error, -EINVAL, word, "not one of after=, cool_down= and times=");
+}
+
+/* What comes behind the colon */
+static int get_action(char *text, struct perf_event_trigger *arg, struct perf_spec_error *error)
+{
+	char *word = strsep(&text, " \t");
+	int ret = 0;
+
+	if (!strcmp(word, "stop"))
+		arg->action = PERF_TRIGGER_DO_STOP;
+	else if (!strcmp(word, "snapshot"))
+		arg->action = PERF_TRIGGER_DO_SNAPSHOT;
+	else
+		return perf_spec_fail(error, -EINVAL, word, "neither stop nor snapshot");
+	while (!ret && (word = strsep(&text, " \t"))) {
+		if (*word)
+			ret = get_word(word, arg, error);
+	}
+	return ret;
+}
+
+/* Where @line is split: a colon after a blank, as there is one in SYSTEM:EVENT */
+static char *find_colon(char *line)
+{
+	char *colon = NULL, *c;
+
+	for (c = line + 1; *line && *c; c++) {
+		if (*c == ':' && (c[-1] == ' ' || c[-1] == '\t'))
+			colon = c;
+	}
+	return colon;
+}
+
+static int fire_on(struct perf_persist_ns *ns, u32 number, const struct perf_event_spec *spec,
+		   int cpu)
+{
+	struct perf_event *event;
+	int ret;
+
+	event = perf_member_make_redirected(ns, spec, cpu);
+	if (IS_ERR_OR_NULL(event))
+		return PTR_ERR_OR_ZERO(event);
+	ret = perf_trigger_add_event(ns, number, event);
+	perf_member_unmake(event, NULL);
+	return ret;
+}
+
+/* All or none */
+static int add_trigger(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
+		       struct list_head *specs, struct perf_spec_error *error)
+{
+	struct perf_event_spec *spec;
+	u32 number;
+	int cpu, ret;
+
+	ret = perf_trigger_add(ns, arg, &number);
+	if (ret)
+		return perf_spec_fail(error, ret, arg->label, "cannot be a trigger: %pe",
+				      ERR_PTR(ret));
+	list_for_each_entry(spec, specs, entry) {
+		for_each_online_cpu(cpu) {
+			ret = fire_on(ns, number, spec, cpu);
+			if (ret)
+				goto err_delete;
+		}
+	}
+	return 0;
+
+err_delete:
+	perf_spec_fail(error, ret, spec->name, "cannot fire on CPU %d: %pe", cpu, ERR_PTR(ret));
+	perf_trigger_delete(ns, number);
+	return ret;
+}
+
+static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_error *error)
+{
+	struct perf_event_trigger arg = { .size = sizeof(arg) };
+	char *colon = find_colon(line);
+	LIST_HEAD(specs);
+	int ret;
+
+	if (!colon)
+		return perf_spec_fail(error, -EINVAL, line,
+				      "' : stop' or ' : snapshot' is missing");
+	*colon = '\0';
+	ret = get_action(strim(colon + 1), &arg, error);
+	if (ret)
+		return ret;
+
+	line = strim(line);
+	strscpy(arg.label, line);
+	if (!strcmp(line, "panic")) {
+		arg.when = PERF_TRIGGER_WHEN_PANIC;
+	} else if (!strcmp(line, "oops")) {
+		arg.when = PERF_TRIGGER_WHEN_OOPS;
+	} else {
+		arg.when = PERF_TRIGGER_WHEN_EVENT;
+		ret = perf_spec_parse(line, &specs, error);
+	}
+	if (!ret)
+		ret = add_trigger(ns, &arg, &specs, error);
+	perf_spec_free(&specs);
+	return ret;
+}
+
+static void show_trigger(struct seq_file *m, const struct perf_event_trigger *arg)
+{
+	seq_printf(m, "%s : %s", arg->label,
+		   arg->action == PERF_TRIGGER_DO_STOP ? "stop" : "snapshot");
+	show_time(m, "after", arg->after_ns);
+	show_time(m, "cool_down", arg->cool_down_ns);
+	if (arg->times)
+		seq_printf(m, " times=%llu", arg->times);
+}
+
+static bool is_shown_as(const struct perf_event_trigger *arg, const char *line)
+{
+	char shown[PERF_PERSIST_NAME_SIZE + 128];
+	struct seq_file m = { .buf = shown, .size = sizeof(shown) };
+
+	show_trigger(&m, arg);
+	return m.count == strlen(line) && !memcmp(shown, line, m.count);
+}
+
+static int remove_line(struct perf_persist_ns *ns, const char *line,
+		       struct perf_spec_error *error)
+{
+	struct perf_event_trigger arg = { .size = sizeof(arg) };
+	u32 last = 0;
+
+	while (!perf_trigger_get_next(ns, last, &arg)) {
+		if (is_shown_as(&arg, line))
+			return perf_trigger_delete(ns, arg.number);
+		last = arg.number;
+	}
+	return perf_spec_fail(error, -ENOENT, line, "is not among the triggers as they are shown");
+}
+
+/**
+ * perf_fs_change_triggers - add and remove triggers
+ * @dir:	the directory, with its lock
+ * @text:	lines; "!" is in front of those that are to go
+ * @error:	out: what is wrong
+ *
+ * Return: 0, or an error; what comes before a wrong line is done.
+ */
+int perf_fs_change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	char *line;
+	int ret = 0;
+
+	while (!ret && (line = strsep(&text, "\n"))) {
+		line = strim(line);
+		if (*line == '!')
+			ret = remove_line(dir->ns, skip_spaces(line + 1), error);
+		else if (*line)
+			ret = add_line(dir->ns, line, error);
+	}
+	return ret;
+}
+
+/**
+ * perf_fs_show_triggers - show the triggers of a namespace
+ * @dir:	the directory
+ * @m:		where to
+ */
+void perf_fs_show_triggers(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct perf_event_trigger arg = { .size = sizeof(arg) };
+	u32 last = 0;
+
+	while (!perf_trigger_get_next(dir->ns, last, &arg)) {
+		show_trigger(m, &arg);
+		seq_putc(m, '\n');
+		last = arg.number;
+	}
+}

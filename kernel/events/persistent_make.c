@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making members and their buffers where no process opens and maps them: for CPUs that
+ * come online, and for namespaces that the kernel makes.
+ */
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/**
+ * perf_member_make - make an event that is fit to be a member
+ * @model:	an event on another CPU that it is like, with an opener of the caller's, or NULL
+ * @attr:	what it is; disabled, whatever this says
+ * @filter:	what SET_FILTER would be given, or NULL
+ * @cpu:	its CPU
+ *
+ * Called without a lock, with the creds of its namespace. The caller is its opener;
+ * perf_member_unmake() drops that.
+ *
+ * Return: the event, or
+ *  -EOPNOTSUPP	@model has a cgroup or a BPF program, or the PMU wants another CPU
+ *  -ENODEV	@cpu is offline
+ *  -ENOMEM	out of memory
+ *  or what the PMU says, and -EINVAL for a filter that is not understood
+ */
+struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
+				    const char *filter, int cpu)
+{
+	struct perf_event *event;
+	char *copy = NULL;
+	int ret;
+
+	if (filter) {
+		copy = kstrdup(filter, GFP_KERNEL);
+		if (!copy)
+			return ERR_PTR(-ENOMEM);
+	}
+
+	event = perf_event_make(model, attr, copy, cpu);
+	if (IS_ERR(event)) {
+		kfree(copy);
+		return event;
+	}
+
+	ret = perf_persistent_event_init(event, attr);
+	if (ret) {
+		kfree(copy);
+		perf_event_release_kernel(event);
+		return ERR_PTR(ret);
+	}
+	event->member->filter = copy;
+	return event;
+}
+
+/**
+ * perf_member_make_buffer - give an event of perf_member_make() a buffer
+ * @event:	the event, which nobody else can see
+ * @ns:		the namespace that it is for, whose creds the caller has
+ * @nr_pages:	number of its data pages
+ *
+ * Called without a lock. The caller counts as a mapping; perf_member_unmake() undoes that.
+ *
+ * Return: 0, or see perf_persist_new_buffer().
+ */
+int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns,
+			    unsigned int nr_pages)
+{
+	struct perf_buffer *rb;
+
+	if (!perf_memory_left(nr_pages + 1UL))
+		return -ENOMEM;
+	rb = perf_persist_new_buffer(ns, event, nr_pages);
+	if (IS_ERR(rb))
+		return PTR_ERR(rb);
+
+	refcount_inc(&rb->refcount); /* that of the event */
+
+	mutex_lock(&event->mmap_mutex);
+	atomic_inc(&event->mmap_count);
+	perf_event_attach_buffer(event, rb);
+	mutex_unlock(&event->mmap_mutex);
+	return 0;
+}
+
+/**
+ * perf_member_unmake - be done with an event of perf_member_make()
+ * @event:	the event, which a namespace may hold; or NULL
+ * @rb:		its buffer if that is of perf_member_make_buffer(), or NULL
+ *
+ * Called without a lock.
+ */
+void perf_member_unmake(struct perf_event *event, struct perf_buffer *rb)
+{
+	perf_member_release((struct perf_held){ .event = event, .rb = rb });
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A namespace of machine check events, from boot on.
+ */
+#include <linux/init.h>
+#include <linux/perf_persistent.h>
+#include <linux/sizes.h>
+
+static int __init perf_persistent_mce_init(void)
+{
+	static const char *const events[] = { "mce:mce_record" };
+	s64 id = perf_persistent_create("mce_record", events, 1, SZ_16K);
+
+	return id < 0 ? id : 0;
+}
+fs_initcall_sync(perf_persistent_mce_init);

@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events as people write them: on the command line of the kernel, in a file, and in
+ * calls from inside the kernel.
+ *
+ *	EVENT [/TERM[,TERM...]/] [if FILTER]
+ *
+ * EVENT is the name of a tracepoint, SYSTEM:EVENT, in which both parts may be patterns;
+ * or that of a software or hardware event, as perf calls them; or that of a PMU, with
+ * "config=" and the like among the terms. The other terms are period=, freq=, callchain
+ * and name=.
+ *
+ * Whoever writes that has no tool at hand: each mistake is an errno, and a line that
+ * says which word is wrong.
+ */
+#include <linux/ctype.h>
+#include <linux/glob.h>
+#include <linux/kstrtox.h>
+#include <linux/list.h>
+#include <linux/perf_event.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/stdarg.h>
+#include <linux/string.h>
+#include <linux/trace_events.h>
+
+#include "internal.h"
+#include "persistent.h"
+#include "persistent_internal.h"
+
+/* What perf record takes; less if the kernel allows no more */
+#define PERF_SPEC_FREQ		4000
+
+/* More than that is a mistake. */
+#define PERF_SPECS_MAX		1024
+
+#define PERF_SPEC_TYPES		(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
+				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+
+static const struct {
+	const char	*name;
+	u32		type;
+	u64		config;
+} perf_spec_names[] = {
+	/* Of several names the first one is printed. */
+	{ "cpu-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	{ "task-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
+	{ "page-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "context-switches",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cs",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cpu-migrations",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "migrations",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "minor-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+	{ "major-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+	{ "alignment-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS },
+	{ "emulation-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS },
+	{ "dummy",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY },
+	{ "cgroup-switches",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES },
+	{ "cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "cpu-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "instructions",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ "cache-references",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
+	{ "cache-misses",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES },
+	{ "branches",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-misses",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+	{ "bus-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES },
+	{ "stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
+	{ "stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
+	{ "ref-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES },
+};
+
+/**
+ * struct spec_line - a line that is being read
+ * @specs:	where its events go
+ * @nr:		how many these are
+ * @error:	what is wrong, for the user
+ * @name:	of the event, without terms
+ * @filter:	after "if", or NULL
+ * @label:	value of name=, or NULL
+ * @attr:	what the terms make of it
+ * @has_config:	it is the name of a PMU
+ */
+struct spec_line {
+	struct list_head	*specs;
+	unsigned int		nr;
+	struct perf_spec_error	*error;
+	char			*name;
+	char			*filter;
+	char			*label;
+	struct perf_event_attr	attr;
+	bool			has_config;
+};
+
+/**
+ * perf_spec_fail - say which word is wrong, and why
+ * @error:	where to, or NULL
+ * @ret:	the errno
+ * @word:	the word
+ * @fmt:	why
+ *
+ * The first mistake counts.
+ *
+ * Return: @ret.
+ */
+int perf_spec_fail(struct perf_spec_error *error, int ret, const char *word, const char *fmt, ...)
+{
+	va_list args;
+	int len;
+
+	if (!error || error->text[0])
+		return ret;
+
+	/* What may come from anybody is not to move a cursor. */
+	len = scnprintf(error->text, sizeof(error->text), "'%.60s': ", word);
+	va_start(args, fmt);
+	vscnprintf(error->text + len, sizeof(error->text) - len, fmt, args);
+	va_end(args);
+	for (len = 0; error->text[len]; len++) {
+		if (!isprint(error->text[len]))
+			error->text[len] = '?';
+	}
+	return ret;
+}
+
+static void free_spec(struct perf_event_spec *spec)
+{
+	kfree(spec->name);
+	kfree(spec->filter);
+	kfree(spec->label);
+	kfree(spec);
+}
+
+/**
+ * perf_spec_free - free events that perf_spec_parse() has made
+ * @specs:	list of them, which is empty afterwards
+ */
+void perf_spec_free(struct list_head *specs)
+{
+	struct perf_event_spec *spec, *next;
+
+	list_for_each_entry_safe(spec, next, specs, entry)
+		free_spec(spec);
+	INIT_LIST_HEAD(specs);
+}
+
+/**
+ * perf_spec_new - allocate an event
+ * @name:	of a tracepoint, of an event, or of a PMU
+ * @label:	what people call it, or NULL: @name
+ * @filter:	or NULL
+ * @attr:	what it is
+ *
+ * Return: the event, which is on no list, or NULL.
+ */
+struct perf_event_spec *perf_spec_new(const char *name, const char *label, const char *filter,
+				      const struct perf_event_attr *attr)
+{
+	struct perf_event_spec *spec;
+
+	spec = kzalloc(sizeof(*spec), GFP_KERNEL_ACCOUNT);
+	if (!spec)
+		return NULL;
+
+	INIT_LIST_HEAD(&spec->entry);
+	spec->attr = *attr;
+	spec->name = kstrdup(name, GFP_KERNEL_ACCOUNT);
+	spec->label = kstrndup(label ?: name, PERF_PERSIST_NAME_SIZE - 1, GFP_KERNEL_ACCOUNT);
+	spec->filter = kstrdup(filter, GFP_KERNEL_ACCOUNT);
+	if (spec->name && spec->label && !spec->filter == !filter)
+		return spec;
+
+	free_spec(spec);
+	return NULL;
+}
+
+static int add_spec(struct spec_line *line, const char *name)
+{
+	struct perf_event_spec *spec;
+
+	if (line->nr == PERF_SPECS_MAX)
+		return perf_spec_fail(line->error, -E2BIG, line->name,
+				      "these are more than %d events", PERF_SPECS_MAX);
+
+	spec = perf_spec_new(name, line->label, line->filter, &line->attr);
+	if (!spec)
+		return perf_spec_fail(line->error, -ENOMEM, line->name, "out of memory");
+	list_add_tail(&spec->entry, line->specs);
+	line->nr++;
+	return 0;
+}
+
+/*
+ * Terms
+ */
+
+static int parse_u64(struct spec_line *line, const char *term, const char *value, u64 *result)
+{
+	if (!value || kstrtou64(value, 0, result))
+		return perf_spec_fail(line->error, -EINVAL, term, "a number is missing after '='");
+	return 0;
+}
+
+static int parse_rate(struct spec_line *line, const char *term, const char *value, bool freq)
+{
+	struct perf_event_attr *attr = &line->attr;
+	u64 rate;
+	int ret;
+
+	if (attr->sample_period)
+		return perf_spec_fail(line->error, -EINVAL, term,
+				      "there is a period or a frequency already");
+	ret = parse_u64(line, term, value, &rate);
+	if (ret)
+		return ret;
+	if (!rate || rate > S64_MAX)
+		return perf_spec_fail(line->error, -EINVAL, term, "out of range");
+	/* As perf_event_open() */
+	if (freq && rate > READ_ONCE(sysctl_perf_event_sample_rate))
+		return perf_spec_fail(line->error, -EINVAL, term,
+				      "more than kernel.perf_event_max_sample_rate, %d",
+				      READ_ONCE(sysctl_perf_event_sample_rate));
+	attr->freq = freq;
+	attr->sample_period = rate;
+	return 0;
+}
+
+static int parse_term(struct spec_line *line, char *term)
+{
+	struct perf_event_attr *attr = &line->attr;
+	char copy[64], *key = copy, *value;
+	u64 *config = NULL;
+
+	strscpy(copy, term);
+	value = strchr(term, '=');
+	if (value) {
+		copy[min_t(size_t, value - term, sizeof(copy) - 1)] = '\0';
+		value++;
+	}
+
+	if (!strcmp(key, "period"))
+		return parse_rate(line, term, value, false);
+	if (!strcmp(key, "freq"))
+		return parse_rate(line, term, value, true);
+	if (!strcmp(key, "callchain")) {
+		if (value)
+			return perf_spec_fail(line->error, -EINVAL, term,
+					      "'callchain' has no value");
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+		attr->sample_max_stack = sysctl_perf_event_max_stack;
+		return 0;
+	}
+	if (!strcmp(key, "name")) {
+		if (!value || line->label || !perf_persist_valid_label(value))
+			return perf_spec_fail(line->error, -EINVAL, term,
+					      "one name of 1 to %d bytes",
+					      PERF_PERSIST_NAME_SIZE - 1);
+		line->label = value;
+		return 0;
+	}
+
+	if (!strcmp(key, "config"))
+		config = (u64 *)&attr->config;
+	else if (!strcmp(key, "config1"))
+		config = (u64 *)&attr->config1;
+	else if (!strcmp(key, "config2"))
+		config = (u64 *)&attr->config2;
+	else if (!strcmp(key, "config3"))
+		config = (u64 *)&attr->config3;
+	if (!config)
+		return perf_spec_fail(line->error, -EINVAL, term,
+				      "not one of period=, freq=, callchain, name= and config=");
+	line->has_config = true;
+	return parse_u64(line, term, value, config);
+}
+
+static int parse_terms(struct spec_line *line, char *terms)
+{
+	char *end = strchr(terms, '/'), *term;
+	int ret = 0;
+
+	if (!end || end[1])
+		return perf_spec_fail(line->error, -EINVAL, terms,
+				      "terms end with one '/', and nothing but ' if FILTER' follows");
+	*end = '\0';
+	/* "//" has none. */
+	while (!ret && terms && *terms && (term = strsep(&terms, ",")))
+		ret = parse_term(line, term);
+	return ret;
+}
+
+/* What was not said, once it is known what it is about */
+static void set_defaults(struct spec_line *line)
+{
+	struct perf_event_attr *attr = &line->attr;
+
+	if (attr->sample_period)
+		return;
+	if (attr->type == PERF_TYPE_TRACEPOINT) {
+		attr->sample_period = 1;
+	} else {
+		attr->freq = 1;
+		attr->sample_freq = min(PERF_SPEC_FREQ, READ_ONCE(sysctl_perf_event_sample_rate));
+	}
+}
+
+/*
+ * Names
+ */
+
+/* The name that is printed for it, or NULL */
+static const char *known_name(const struct perf_event_attr *attr)
+{
+	int i;
+
+	if (attr->config1 || attr->config2 || attr->config3)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(perf_spec_names); i++) {
+		if (perf_spec_names[i].type == attr->type &&
+		    perf_spec_names[i].config == attr->config)
+			return perf_spec_names[i].name;
+	}
+	return NULL;
+}
+
+#ifdef CONFIG_EVENT_TRACING
+struct tp_search {
+	struct spec_line	*line;
+	char			*system;
+	char			*event;
+	bool			pattern;
+};
+
+static int match_tracepoint(struct trace_event_call *call, void *data)
+{
+	struct tp_search *search = data;
+	const char *system = call->class->system, *event = trace_event_name(call);
+	char *name;
+	int ret;
+
+	/* What is ftrace's own cannot be enabled, but for one that is for experts. */
+	if (search->pattern && (call->flags & TRACE_EVENT_FL_IGNORE_ENABLE))
+		return 0;
+	if (!glob_match(search->system, system) || !glob_match(search->event, event))
+		return 0;
+
+	name = kasprintf(GFP_KERNEL_ACCOUNT, "%s:%s", system, event);
+	if (!name)
+		return perf_spec_fail(search->line->error, -ENOMEM, event, "out of memory");
+	search->line->attr.config = call->event.type;
+	ret = add_spec(search->line, name);
+	kfree(name);
+	return ret;
+}
+
+static int find_tracepoints(struct spec_line *line, char *colon)
+{
+	struct tp_search search = {
+		.line		= line,
+		.system		= line->name,
+		.event		= colon + 1,
+		.pattern	= strpbrk(line->name, "*?["),
+	};
+	int ret;
+
+	line->attr.type = PERF_TYPE_TRACEPOINT;
+	line->attr.sample_type |= PERF_SAMPLE_RAW;
+	set_defaults(line);
+	*colon = '\0';
+	ret = perf_trace_walk(match_tracepoint, &search);
+	*colon = ':';
+	if (!ret && !line->nr)
+		ret = perf_spec_fail(line->error, -ENOENT, line->name, "no such tracepoint");
+	return ret;
+}
+#else
+static int find_tracepoints(struct spec_line *line, char *colon)
+{
+	return perf_spec_fail(line->error, -ENOENT, line->name, "this kernel has no tracepoints");
+}
+#endif
+
+/* PMUs whose events need more than numbers */
+static bool is_for_tools(const char *name)
+{
+	return !strcmp(name, "kprobe") || !strcmp(name, "uprobe") || !strcmp(name, "persistent") ||
+	       !strcmp(name, "tracepoint") || !strcmp(name, "breakpoint");
+}
+
+static int find_pmu(struct spec_line *line)
+{
+	int type;
+
+	if (is_for_tools(line->name))
+		return perf_spec_fail(line->error, -EINVAL, line->name,
+				      "its events cannot be written as numbers");
+	type = perf_pmu_type(line->name);
+	if (type < 0)
+		return perf_spec_fail(line->error, type, line->name, "no such PMU");
+	line->attr.type = type;
+	set_defaults(line);
+	return add_spec(line, known_name(&line->attr) ?: line->name);
+}
+
+static int find_events(struct spec_line *line)
+{
+	char *colon = strchr(line->name, ':');
+	int i;
+
+	if (!*line->name)
+		return perf_spec_fail(line->error, -EINVAL, "", "the name of an event is missing");
+	if (colon && line->has_config)
+		return perf_spec_fail(line->error, -EINVAL, line->name,
+				      "config= is for the name of a PMU");
+	if (colon)
+		return find_tracepoints(line, colon);
+	if (line->has_config)
+		return find_pmu(line);
+
+	for (i = 0; i < ARRAY_SIZE(perf_spec_names); i++) {
+		if (strcmp(line->name, perf_spec_names[i].name))
+			continue;
+		line->attr.type = perf_spec_names[i].type;
+		line->attr.config = perf_spec_names[i].config;
+		set_defaults(line);
+		return add_spec(line, known_name(&line->attr));
+	}
+	return perf_spec_fail(line->error, -ENOENT, line->name,
+			      "no such event; it is SYSTEM:EVENT, a name as cpu-clock, or PMU/config=N/");
+}
+
+/* Only these know how. */
+static int check_filter(struct spec_line *line)
+{
+	if (!line->filter)
+		return 0;
+	if (!*line->filter)
+		return perf_spec_fail(line->error, -EINVAL, "if", "a filter is missing after it");
+	if (line->attr.type != PERF_TYPE_TRACEPOINT)
+		return perf_spec_fail(line->error, -EINVAL, line->filter,
+				      "only tracepoints have filters");
+	return 0;
+}
+
+static int parse_line(struct spec_line *line, char *text)
+{
+	char *rest, *terms;
+	int ret = 0;
+
+	line->name = strim(text);
+	rest = line->name;
+	while (*rest && !isspace(*rest))
+		rest++;
+	if (*rest) {
+		*rest++ = '\0';
+		rest = skip_spaces(rest);
+		if (strncmp(rest, "if", 2) || (rest[2] && !isspace(rest[2])))
+			return perf_spec_fail(line->error, -EINVAL, rest,
+					      "only 'if FILTER' can follow an event");
+		line->filter = skip_spaces(rest + 2);
+	}
+
+	terms = strchr(line->name, '/');
+	if (terms) {
+		*terms++ = '\0';
+		ret = parse_terms(line, terms);
+	}
+	if (!ret)
+		ret = find_events(line);
+	return ret ? ret : check_filter(line);
+}
+
+/**
+ * perf_spec_parse - find out which events a line means
+ * @text:	the line
+ * @specs:	where they are added, if there is no mistake
+ * @error:	out: what is wrong, a line without its end; or NULL
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or
+ *  -EINVAL	a word that means nothing here, or is out of range
+ *  -ENOENT	no event, tracepoint or PMU of that name; there may be one later
+ *  -E2BIG	a pattern that too many tracepoints match
+ *  -ENOMEM	out of memory
+ */
+int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_error *error)
+{
+	LIST_HEAD(new);
+	struct spec_line line = {
+		.specs	= &new,
+		.error	= error,
+		.attr	= {
+			.size		= sizeof(line.attr),
+			.disabled	= 1,
+			.sample_type	= PERF_SPEC_TYPES,
+			.read_format	= PERF_FORMAT_LOST | PERF_FORMAT_TOTAL_TIME_ENABLED |
+					  PERF_FORMAT_TOTAL_TIME_RUNNING,
+			.sample_id_all	= 1,
+			.write_backward	= 1,
+		},
+	};
+	const char *c;
+	char *copy;
+	int ret;
+
+	if (error)
+		error->text[0] = '\0';
+	for (c = text; *c; c++) {
+		if (iscntrl(*c) && *c != '\t')
+			return perf_spec_fail(error, -EINVAL, c, "not a character of a line");
+	}
+	/* As long as what SET_FILTER takes */
+	if (strlen(text) >= PAGE_SIZE)
+		return perf_spec_fail(error, -EINVAL, text, "the line is too long");
+	copy = kstrdup(text, GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return perf_spec_fail(error, -ENOMEM, text, "out of memory");
+
+	ret = parse_line(&line, copy);
+	if (ret)
+		perf_spec_free(&new);
+	else
+		list_splice_tail(&new, specs);
+	kfree(copy);
+	return ret;
+}
+
+/**
+ * perf_spec_same - are two events the same
+ * @a:		one
+ * @b:		the other
+ *
+ * Return: true if so.
+ */
+bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spec *b)
+{
+	return !memcmp(&a->attr, &b->attr, sizeof(a->attr)) && !strcmp(a->name, b->name) &&
+	       !strcmp(a->label, b->label) && !strcmp(a->filter ?: "", b->filter ?: "");
+}
+
+/**
+ * perf_spec_show - write an event as perf_spec_parse() reads it
+ * @m:		where to, without the end of the line
+ * @spec:	the event
+ */
+void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec)
+{
+	const struct perf_event_attr *attr = &spec->attr;
+	const char *known = known_name(attr), *name = known ?: spec->name;
+
+	seq_printf(m, "%s/", name);
+	if (attr->type != PERF_TYPE_TRACEPOINT && !known) {
+		seq_printf(m, "config=0x%llx,", attr->config);
+		if (attr->config1)
+			seq_printf(m, "config1=0x%llx,", attr->config1);
+		if (attr->config2)
+			seq_printf(m, "config2=0x%llx,", attr->config2);
+		if (attr->config3)
+			seq_printf(m, "config3=0x%llx,", attr->config3);
+	}
+	seq_printf(m, "%s=%llu", attr->freq ? "freq" : "period", attr->sample_period);
+	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
+		seq_puts(m, ",callchain");
+	if (strcmp(spec->label, name))
+		seq_printf(m, ",name=%s", spec->label);
+	seq_putc(m, '/');
+	if (spec->filter)
+		seq_printf(m, " if %s", spec->filter);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A driver that keeps a record of what it does: a namespace of persistent perf events
+ * with a tracepoint of its own, and here also each tenth of a second something to record.
+ *
+ *	# insmod perf_persistent_sample.ko
+ *	# perf record -e persistent/perf_sample/ -a && perf script
+ *
+ * The record is there for whoever wants to know later. So the module stays as long as the
+ * namespace does:
+ *
+ *	# perf ctl -d perf_sample		or: rmdir /sys/kernel/perf/perf_sample
+ *	# rmmod perf_persistent_sample
+ */
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/perf_persistent.h>
+#include <linux/sizes.h>
+#include <linux/workqueue.h>
+
+#define CREATE_TRACE_POINTS
+#include "perf_persistent_sample.h"
+
+static unsigned long ticks;
+
+static void tick(struct work_struct *work);
+static DECLARE_DELAYED_WORK(tick_work, tick);
+
+static void tick(struct work_struct *work)
+{
+	trace_perf_sample_tick(ticks++);
+	schedule_delayed_work(&tick_work, HZ / 10);
+}
+
+static int __init perf_sample_init(void)
+{
+	static const char *const events[] = { "perf_sample:perf_sample_tick" };
+	s64 id = perf_persistent_create("perf_sample", events, ARRAY_SIZE(events), SZ_64K);
+
+	/* What a driver is for does not depend on being recorded. */
+	if (id < 0)
+		pr_notice("perf_sample: nothing is recorded: %pe\n", ERR_PTR((long)id));
+	schedule_delayed_work(&tick_work, 0);
+	return 0;
+}
+
+static void __exit perf_sample_exit(void)
+{
+	cancel_delayed_work_sync(&tick_work);
+}
+
+module_init(perf_sample_init);
+module_exit(perf_sample_exit);
+MODULE_DESCRIPTION("Keeps persistent perf events of a tracepoint of its own");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,286 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# perffs: recorders made, controlled and deleted with a shell and nothing else. Needs no
+# more than busybox has.
+
+ns=kst_fs_$$
+dir=/sys/kernel/perf
+mine=
+nr=0
+failed=0
+
+cleanup()
+{
+	for d in "$dir/$ns"*; do
+		[ ! -d "$d" ] || rmdir "$d"
+	done
+	[ -z "$mine" ] || umount "$dir"
+}
+trap cleanup EXIT
+
+result()
+{
+	nr=$((nr + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $nr $2"
+	else
+		echo "not ok $nr $2"
+		failed=1
+	fi
+}
+
+# is FILE TEXT: it reads so
+is()
+{
+	if [ "$(cat "$d/$1" 2>&1)" = "$2" ]; then
+		return 0
+	fi
+	echo "# $1 is '$(cat "$d/$1" 2>&1)', not '$2'"
+	return 1
+}
+
+# has FILE PATTERN: a line matches
+has()
+{
+	if grep -q -e "$2" "$d/$1"; then
+		return 0
+	fi
+	echo "# there is no '$2' in $1:"
+	sed 's/^/# /' "$d/$1"
+	return 1
+}
+
+# put TEXT FILE
+put()
+{
+	echo "$1" 2>/dev/null >"$d/$2"
+}
+
+# refused TEXT FILE ERROR [REASON]: writing that fails, and error_log ends with REASON
+refused()
+{
+	# A shell may not say which error it was.
+	said=$(echo "$1" | cat 2>&1 >"$d/$2")
+	case $said in
+	*"$3"*) ;;
+	*)
+		echo "# '$1' to $2: $said, not $3"
+		return 1
+		;;
+	esac
+	[ -n "$4" ] || return 0
+	case $(tail -n 1 $dir/error_log) in
+	*"${d##*/}/$2: $4"*) ;;
+	*)
+		echo "# error_log: $(tail -n 1 $dir/error_log), not $4"
+		return 1
+		;;
+	esac
+}
+
+status()
+{
+	sed -n "s/^$1: //p" "$d/status"
+}
+
+echo "TAP version 13"
+if ! grep -qw perffs /proc/filesystems; then
+	echo "1..0 # SKIP the kernel has no perffs"
+	exit 4
+fi
+if [ "$(id -u)" != 0 ]; then
+	echo "1..0 # SKIP needs root"
+	exit 4
+fi
+if ! [ -e $dir/README ]; then
+	mount -t perffs perffs $dir || exit 1
+	mine=1
+fi
+
+d=$dir
+has README '^NAME/events ' && has README '^NAME/status '
+result $? "README says what there is"
+
+#
+# mkdir and rmdir
+#
+
+d=$dir/$ns
+mkdir "$d" && [ "$(cat "$d/enabled")" = 0 ] && [ "$(status state)" = new ] &&
+	is events "" && is buffer_size 524288 && is snapshot "" && is keep 8 && is spares 0
+result $? "mkdir makes an empty namespace"
+
+! mkdir "$d" 2>/dev/null
+result $? "mkdir of what exists"
+
+! mkdir "$dir/$ns.1" 2>/dev/null && ! mkdir "$dir/Ns" 2>/dev/null &&
+	! mkdir "$d/sub" 2>/dev/null &&
+	tail -n 1 $dir/error_log | grep -q "mkdir: 'Ns': not a name"
+result $? "mkdir of what is no name"
+
+[ ! -e "/sys/bus/event_source/devices/persistent/events/$ns" ]
+result $? "it is not to be found yet"
+
+rmdir "$d" && [ ! -e "$d" ] && mkdir "$d"
+result $? "rmdir, and mkdir again"
+
+#
+# What it is going to be
+#
+
+put 'cpu-clock/freq=99,callchain/' events && put 'sched:sched_process_exec if pid > 0' events &&
+	is events 'cpu-clock/freq=99,callchain/
+sched:sched_process_exec/period=1/ if pid > 0'
+result $? "add two events"
+
+put '!cpu-clock/callchain,freq=99/' events &&
+	is events 'sched:sched_process_exec/period=1/ if pid > 0'
+result $? "take one away"
+
+printf 'cs/period=7/\nsched:sched_process_f*\n' >>"$d/events" &&
+	has events '^context-switches/period=7/$' &&
+	has events '^sched:sched_process_fork/period=1/$' &&
+	put '!cs/period=7/' events && put '!sched:sched_process_f*' events &&
+	is events 'sched:sched_process_exec/period=1/ if pid > 0'
+result $? "patterns, and several lines"
+
+refused cpu-clok events 'No such file' "'cpu-clok': no such event" &&
+	refused cpu-clock/perid=1/ events 'Invalid' "'perid=1': not one of" &&
+	refused 'cpu-clock fi' events 'Invalid' "'fi': only 'if FILTER'" &&
+	refused 'sched:sched_process_exec if pid > 0' events 'exists' \
+		"'sched:sched_process_exec'" &&
+	refused '!cpu-clock' events 'No such file' "'cpu-clock': is not among" &&
+	is events 'sched:sched_process_exec/period=1/ if pid > 0'
+result $? "events that are wrong"
+
+put 64K buffer_size && is buffer_size 65536 && put 5000 buffer_size && is buffer_size 8192 &&
+	refused 0 buffer_size 'Invalid' "'0': not a size" &&
+	refused 1Mb buffer_size 'Invalid' "'1Mb': not a size" &&
+	refused 9999999999999G buffer_size 'Invalid' && put 64K buffer_size
+result $? "buffer_size"
+
+refused 1 snapshot 'busy' "'1': write 1 to 'enabled' first" &&
+	refused 1 spares 'busy' "'1': write 1 to 'enabled' first" && put 3 keep && is keep 3
+result $? "what it cannot do yet"
+
+put 'sched:sched_process_exit if nonsense == 1' events &&
+	refused 1 enabled 'Invalid' "'sched:sched_process_exit': CPU 0: " &&
+	[ "$(status state)" = new ] && put '!sched:sched_process_exit if nonsense == 1' events
+result $? "a filter that is wrong"
+
+refused maybe enabled 'Invalid' "'maybe': neither 0 nor 1" && put 0 enabled && is enabled 0
+result $? "enabled is 0 or 1"
+
+#
+# Recording
+#
+
+put 'page-faults/period=1/' events && put 1 enabled && is enabled 1 &&
+	[ "$(status state)" = enabled ] &&
+	[ -e "/sys/bus/event_source/devices/persistent/events/$ns" ]
+result $? "let it record"
+
+is events 'sched:sched_process_exec/period=1/ if pid > 0
+page-faults/period=1/' && is buffer_size 65536
+result $? "it is what was asked for"
+
+refused cs events 'busy' "'$ns': it records already" &&
+	refused 1M buffer_size 'busy' "'1M': it records already"
+result $? "what cannot be changed any more"
+
+# 64K on each CPU are soon full.
+i=0
+while [ "$(status overwritten)" = "0 bytes" ] && [ $i -lt 200 ]; do
+	i=$((i + 1))
+done
+[ "$(status overwritten)" != "0 bytes" ] && [ "$(status lost)" = "0 records" ]
+result $? "it overwrites what is oldest"
+
+put 0 enabled && is enabled 0 && [ "$(status state)" = disabled ] && put on enabled &&
+	is enabled 1
+result $? "stop, and go on"
+
+#
+# Snapshots
+#
+
+put 1 snapshot && is snapshot "$ns.1" && [ -d "$d.1" ] && [ -e "$d.1/status" ] &&
+	[ ! -e "$d.1/enabled" ] && grep -q '^state: snapshot$' "$d.1/status" &&
+	has events '^sched:sched_process_exec'
+result $? "take a snapshot"
+
+put 1 snapshot && put 1 snapshot && put 1 snapshot && [ ! -e "$d.1" ] && [ -e "$d.4" ] &&
+	put 1 keep && [ ! -e "$d.3" ] && [ -e "$d.4" ] &&
+	refused 0 keep 'Invalid' "'0': at least 1" &&
+	refused 1025 keep 'Invalid' "'1025': not a number"
+result $? "keep so many"
+
+put 2 spares && is spares 2 && [ "$(status spares)" = "2 of 2" ] && put 0 spares &&
+	refused 65 spares 'Invalid' "'65': not a number"
+result $? "spares"
+
+rmdir "$d.4" && [ ! -e "$d.4" ] && put 1 snapshot && put 0 snapshot && is snapshot "" &&
+	[ ! -e "$d.5" ]
+result $? "delete snapshots"
+
+put 1 snapshot && rmdir "$d" && [ ! -e "$d" ] && [ -e "$d.6" ] && rmdir "$d.6"
+result $? "a snapshot outlives what it is of"
+
+[ ! -e "/sys/bus/event_source/devices/persistent/events/$ns" ]
+result $? "rmdir deletes it"
+
+#
+# Triggers
+#
+
+when='sched:sched_process_exec if pid == 1'
+mkdir "$d" && put 'cpu-clock/freq=9/' events && put 64K buffer_size &&
+	refused 'panic : stop' triggers 'busy' "'panic : stop': write 1 to" && put 1 enabled &&
+	put "$when : snapshot after=200ms cool_down=60s times=2" triggers &&
+	put 'panic : stop' triggers &&
+	is triggers "$when : snapshot after=200ms cool_down=1m times=2
+panic : stop"
+result $? "add triggers"
+
+refused 'panic' triggers 'Invalid' "'panic': ' : stop' or" &&
+	refused 'panic : go' triggers 'Invalid' "'go': neither stop nor" &&
+	refused 'panic : snapshot' triggers 'Invalid' "'panic': cannot be" &&
+	refused 'oops : stop after=5' triggers 'Invalid' "'after=5': not a time" &&
+	refused 'oops : stop often=5' triggers 'Invalid' "'often=5': not one of" &&
+	refused 'cpu-clok : stop' triggers 'No such file' "'cpu-clok': no such event" &&
+	refused '!oops : stop' triggers 'No such file' "'oops : stop': is not among"
+result $? "triggers that are wrong"
+
+put '!panic : stop' triggers && put 'sched:sched_process_exec : stop' triggers &&
+	[ "$(status state)" = stopped ]
+result $? "a trigger stops it"
+rmdir "$d"
+
+#
+# Mounts
+#
+
+other=$(mktemp -d)
+mount -t perffs perffs "$other" && mkdir "$other/$ns" && [ -e "$d/events" ] &&
+	rmdir "$d" && [ ! -e "$other/$ns" ]
+result $? "one tree, wherever it is mounted"
+
+umount "$other"
+! mount -t perffs -o mode=0755 perffs "$other" 2>/dev/null
+result $? "a second mount with other options"
+rmdir "$other"
+
+if [ -n "$mine" ]; then
+	umount $dir && mount -t perffs -o uid=1,gid=2,mode=0750 perffs $dir && mkdir "$d" &&
+		[ "$(stat -c '%u %g %a' $dir)" = "1 2 750" ] &&
+		[ "$(stat -c '%u %g %a' "$d")" = "1 2 750" ] &&
+		[ "$(stat -c '%u %g %a' "$d/events")" = "1 2 640" ] &&
+		[ "$(stat -c '%u %g %a' "$d/status")" = "1 2 440" ] && rmdir "$d"
+	result $? "uid=, gid= and mode="
+	umount $dir && mount -t perffs perffs $dir && [ "$(stat -c '%u %g %a' $dir)" = "0 0 700" ]
+	result $? "and none"
+fi
+
+echo "1..$nr"
+exit $failed

@@ -214,7 +214,9 @@ kernel_make()
 
 kernel_config()
 {
-	echo '# CONFIG_PERF_EVENTS_PERSISTENT is not set' >"$work/off.config"
+	# What depends on it goes, too.
+	printf '# CONFIG_%s is not set\n' PERF_EVENTS_PERSISTENT PERF_PERSISTENT_KUNIT_TEST \
+		SAMPLE_PERF_PERSISTENT >"$work/off.config"
 	echo 'CONFIG_PERF_EVENTS_PERSISTENT=y' >"$work/on.config"
 	# Most objects do not know of the option.
 	[ "$1" = on ] || [ -e "$work/off" ] || [ ! -e "$work/on/vmlinux.o" ] ||
@@ -235,7 +237,8 @@ objects()
 		esac
 		[ -e "$src/$file" ] || continue
 		# An option may keep it out; make knows, and says "nothing to be done".
-		if [[ $file = kernel/events/persistent*.c ]] && [ "$set" = off ]; then
+		if [[ $file = @(kernel/events/persistent|samples/perf_persistent/)*.c &&
+			$set = off ]]; then
 			continue
 		fi
 		echo "${file%.c}.o"

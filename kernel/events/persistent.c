@@ -174,13 +174,19 @@ void perf_persist_published(struct perf_persist_ns *ns)
  * @ns:		the namespace, with a reference of the caller's
  *
  * Called without a lock.
+ *
+ * Return: 0, or what one of those who were told could not do.
  */
-void perf_persist_appeared(struct perf_persist_ns *ns)
+int perf_persist_appeared(struct perf_persist_ns *ns)
 {
 	struct perf_persist_listener *listener;
+	int ret = 0;
 
-	for_each_listener(listener)
-		tell(listener->appeared, ns);
+	for_each_listener(listener) {
+		if (listener->appeared)
+			ret = listener->appeared(ns) ?: ret;
+	}
+	return ret;
 }
 
 /* Called without a lock. */
@@ -366,14 +372,30 @@ static struct perf_member *next_writer(struct perf_member *member, struct perf_m
 /**
  * perf_persist_set_owner - have a namespace belong to the caller
  * @ns:		the namespace, which has no members
+ * @old:	out: whom it belonged to
  */
-void perf_persist_set_owner(struct perf_persist_ns *ns)
+void perf_persist_set_owner(struct perf_persist_ns *ns, struct perf_persist_owner *old)
 {
 	assert_registry();
-	put_cred(ns->cred);
+	old->cred = ns->cred;
+	old->memlock = ns->memlock;
+	memcpy(old->comm, ns->owner_comm, sizeof(old->comm));
 	ns->cred = get_current_cred();
 	ns->memlock = rlimit(RLIMIT_MEMLOCK);
 	get_task_comm(ns->owner_comm, current);
+}
+
+/**
+ * perf_persist_restore_owner - undo perf_persist_set_owner()
+ * @ns:		the namespace
+ * @old:	what that said; then its cred is the one that @ns had since
+ */
+void perf_persist_restore_owner(struct perf_persist_ns *ns, struct perf_persist_owner *old)
+{
+	assert_registry();
+	swap(ns->cred, old->cred);
+	ns->memlock = old->memlock;
+	memcpy(ns->owner_comm, old->comm, sizeof(ns->owner_comm));
 }
 
 /**
@@ -383,6 +405,7 @@ void perf_persist_set_owner(struct perf_persist_ns *ns)
  */
 struct perf_persist_ns *perf_persist_new(void)
 {
+	struct perf_persist_owner nobody;
 	struct perf_persist_ns *ns;
 
 	assert_registry();
@@ -397,7 +420,7 @@ struct perf_persist_ns *perf_persist_new(void)
 	}
 
 	ns->creator = get_pid(task_tgid(current));
-	perf_persist_set_owner(ns);
+	perf_persist_set_owner(ns, &nobody);
 	ns->created_ns = ktime_get_boottime_ns();
 	ns->next_writer = next_writer;
 	ns->id = ++perf_persist_last_id;
@@ -629,13 +652,15 @@ static ssize_t ns_show(struct device *dev, struct device_attribute *attr, char *
 	return sysfs_emit(buf, "config=0x%llx\n", ns->id);
 }
 
+static bool perf_persist_has_bus; /* what is published has a file there */
+
 static int add_ns_files(struct perf_persist_ns *ns)
 {
 	struct kobject *kobj;
 	int ret;
 
-	/* At boot, see list_all(); or out of memory then, see perf_event_sysfs_init(). */
-	if (!perf_persistent_pmu.dev)
+	/* Early at boot, see list_all(). */
+	if (!perf_persist_has_bus)
 		return 0;
 
 	kobj = &perf_persistent_pmu.dev->kobj;
@@ -722,13 +747,20 @@ bool perf_persist_valid_snapshot_name(const char *name)
  *
  * It stays until perf_persist_remove(), also without members.
  *
- * Return: 0, or -EEXIST.
+ * As it outlives whoever asks for it, it counts as a member until there are members.
+ *
+ * Return: 0, -EEXIST, or -ENOSPC: not by sysctl kernel.perf_event_max_persistent.
  */
 int perf_persist_reserve_name(struct perf_persist_ns *ns, const char *name)
 {
+	int ret;
+
 	assert_registry();
 	if (perf_persist_find_name(name))
 		return -EEXIST;
+	ret = perf_persist_reserve_members(1);
+	if (ret)
+		return ret;
 
 	strscpy_pad(ns->name, name);
 	rb_add(&ns->name_node, &perf_persist_names, ns_name_less);
@@ -780,12 +812,14 @@ static DEFINE_MUTEX(perf_persist_files_lock); /* perf_persist_ns::listed, but of
  */
 int perf_persist_list_snapshot(struct perf_persist_ns *ns)
 {
+	int ret;
+
 	guard(mutex)(&perf_persist_files_lock);
 	/* Whoever deletes it looks at it after us. */
 	if (ns->listed || READ_ONCE(ns->unlinked))
 		return 0;
-	perf_persist_appeared(ns);
-	return add_ns_files(ns);
+	ret = perf_persist_appeared(ns);
+	return ret ? ret : add_ns_files(ns);
 }
 
 /**
@@ -895,7 +929,13 @@ static int __init list_all(void)
 	struct rb_node *node;
 	int ret = 0;
 
+	/* Out of memory, see perf_event_sysfs_init() */
+	if (!perf_persistent_pmu.dev)
+		return -ENOMEM;
+
+	guard(mutex)(&perf_persist_files_lock);
 	guard(mutex)(&perf_persist_lock);
+	perf_persist_has_bus = true;
 	for (node = rb_first(&perf_persist_names); node; node = rb_next(node)) {
 		ns = ns_of_name(node);
 		if (ns->published && !ns->unlinked && !ns->listed)

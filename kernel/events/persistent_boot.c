@@ -25,22 +25,36 @@ static char perf_boot_line[COMMAND_LINE_SIZE] __initdata;
 static size_t perf_boot_len __initdata;
 
 /**
- * struct perf_boot_missing - events that were not there
- * @entry:	in perf_boot_missing
- * @id:		of the namespace that was made without them, or 0
+ * struct perf_boot_ns - a namespace of the command line
+ * @entry:	in perf_boot_list
+ * @name:	its name, in perf_boot_line
  * @size:	of its buffers
- * @name:	of the namespace
- * @events:	as they are written on the command line
+ * @id:		what it was made as, or 0
+ * @specs:	events that can be made
+ * @unknown:	events that were not there, see struct perf_boot_event
+ * @missing:	and those whose PMU was not
  */
-struct perf_boot_missing {
+struct perf_boot_ns {
 	struct list_head	entry;
-	u64			id;
+	const char		*name;
 	unsigned long		size;
-	char			*name;
-	char			*events;
+	u64			id;
+	struct list_head	specs;
+	struct list_head	unknown;
+	struct list_head	missing;
 };
 
-static LIST_HEAD(perf_boot_missing);
+/**
+ * struct perf_boot_event - an event that was not there
+ * @entry:	in perf_boot_ns::unknown
+ * @text:	as it is written, in perf_boot_line
+ */
+struct perf_boot_event {
+	struct list_head	entry;
+	const char		*text;
+};
+
+static LIST_HEAD(perf_boot_list);
 
 static int __init set_persistent(char *arg)
 {
@@ -70,7 +84,7 @@ __setup("perf_persistent=", set_persistent);
 int perf_boot_split(char *arg, char **name, unsigned long *size, char **events,
 		    struct perf_spec_error *error)
 {
-	char *number, *end;
+	char *number;
 
 	*events = arg;
 	*name = strsep(events, ":");
@@ -78,10 +92,9 @@ int perf_boot_split(char *arg, char **name, unsigned long *size, char **events,
 	if (!*events)
 		return perf_spec_fail(error, -EINVAL, arg,
 				      "it has to be NAME:SIZE:EVENT[;EVENT...]");
-	*size = memparse(number, &end);
-	if (end == number || *end)
-		return perf_spec_fail(error, -EINVAL, number, "not a size, as 256K or 1M");
-	return 0;
+	if (!perf_persist_valid_name(*name))
+		return perf_spec_fail(error, -EINVAL, *name, PERF_SPEC_NAME_RULE);
+	return perf_spec_parse_size(number, size, error);
 }
 
 /**
@@ -112,63 +125,84 @@ char *perf_boot_next_event(char **events)
 	return event;
 }
 
-static void __init keep_missing(struct list_head *missing, const char *name, unsigned long size,
-				const char *event)
+static void __init report(const char *name, const struct perf_spec_error *error)
 {
-	struct perf_boot_missing *entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	pr_err("perf_persistent=%s: %s\n", name, error->text);
+}
 
-	if (!entry)
+static void __init parse_event(struct perf_boot_ns *bn, const char *text, bool last_try)
+{
+	struct perf_spec_error error = { };
+	struct perf_boot_event *event;
+	int ret;
+
+	ret = perf_spec_parse(text, &bn->specs, &error);
+	if (!ret)
 		return;
-	entry->size = size;
-	entry->name = kstrdup(name, GFP_KERNEL);
-	entry->events = kstrdup(event, GFP_KERNEL);
-	list_add_tail(&entry->entry, missing);
-}
 
-static void __init free_missing(struct list_head *missing)
-{
-	struct perf_boot_missing *entry, *next;
-
-	list_for_each_entry_safe(entry, next, missing, entry) {
-		kfree(entry->name);
-		kfree(entry->events);
-		kfree(entry);
+	event = ret == -ENOENT && !last_try ? kzalloc(sizeof(*event), GFP_KERNEL) : NULL;
+	if (event) {
+		event->text = text;
+		list_add_tail(&event->entry, &bn->unknown);
+	} else {
+		report(bn->name, &error);
 	}
-	INIT_LIST_HEAD(missing);
 }
 
-/* What does not work is left out, and said. */
+/* Makes or extends @bn of what is in its @specs; what does not work is left out. */
+static void __init make_events(struct perf_boot_ns *bn, bool last_try)
+{
+	struct perf_spec_error error;
+	int ret;
+
+	while (!list_empty(&bn->specs)) {
+		LIST_HEAD(bad);
+
+		error = (struct perf_spec_error){ };
+		if (bn->id)
+			ret = perf_persist_extend(bn->id, &bn->specs, &error);
+		else
+			ret = perf_persist_create_from(bn->name, &bn->specs, bn->size, true,
+						       &bn->id, &error);
+		if (ret && error.spec && ret == -ENOENT && !last_try) {
+			list_move_tail(&error.spec->entry, &bn->missing);
+			continue;
+		}
+		if (ret)
+			report(bn->name, &error);
+		/* Not again for the others if it is not one of the events. */
+		if (!ret || !error.spec)
+			break;
+		list_move(&error.spec->entry, &bad);
+		perf_spec_free(&bad);
+	}
+	perf_spec_free(&bn->specs);
+}
+
 static void __init make_namespace(char *arg)
 {
 	struct perf_spec_error error = { };
-	struct perf_boot_missing *entry;
+	struct perf_boot_ns *bn;
 	char *name, *events, *event;
 	unsigned long size;
-	LIST_HEAD(missing);
-	LIST_HEAD(specs);
-	u64 id = 0;
-	int ret;
 
-	ret = perf_boot_split(arg, &name, &size, &events, &error);
-	while (!ret && (event = perf_boot_next_event(&events))) {
-		ret = perf_spec_parse(event, &specs, &error);
-		if (ret == -ENOENT) {
-			keep_missing(&missing, name, size, event);
-			error.text[0] = '\0';
-			ret = 0;
-		}
-	}
-	if (!ret && (!list_empty(&specs) || list_empty(&missing)))
-		ret = perf_persist_create(name, &specs, size, &id, &error);
-	perf_spec_free(&specs);
-	if (ret) {
-		free_missing(&missing);
-		pr_err("perf_persistent=%s: %s\n", arg, error.text);
+	if (perf_boot_split(arg, &name, &size, &events, &error)) {
+		report(arg, &error);
 		return;
 	}
-	list_for_each_entry(entry, &missing, entry)
-		entry->id = id;
-	list_splice_tail(&missing, &perf_boot_missing);
+	bn = kzalloc(sizeof(*bn), GFP_KERNEL);
+	if (!bn)
+		return;
+	bn->name = name;
+	bn->size = size;
+	INIT_LIST_HEAD(&bn->specs);
+	INIT_LIST_HEAD(&bn->unknown);
+	INIT_LIST_HEAD(&bn->missing);
+	list_add_tail(&bn->entry, &perf_boot_list);
+
+	while ((event = perf_boot_next_event(&events)))
+		parse_event(bn, event, false);
+	make_events(bn, false);
 }
 
 /* After kprobe_event=, and before devices are looked for. */
@@ -186,42 +220,22 @@ static int __init make_namespaces(void)
 }
 fs_initcall_sync(make_namespaces);
 
-static int __init add_missing_event(struct perf_boot_missing *missing, struct list_head *specs,
-				    struct perf_spec_error *error)
-{
-	int ret;
-
-	if (!missing->name || !missing->events)
-		return perf_spec_fail(error, -ENOMEM, "perf_persistent", "out of memory");
-	ret = perf_spec_parse(missing->events, specs, error);
-	if (!ret && missing->id)
-		ret = perf_persist_extend(missing->id, specs, error);
-	else if (!ret)
-		ret = perf_persist_create(missing->name, specs, missing->size, &missing->id,
-					  error);
-	return ret;
-}
-
+/* What was not there has had its time. */
 static int __init add_missing(void)
 {
-	struct perf_boot_missing *missing, *other;
+	struct perf_boot_event *event, *next_event;
+	struct perf_boot_ns *bn, *next;
 
-	list_for_each_entry(missing, &perf_boot_missing, entry) {
-		struct perf_spec_error error = { };
-		LIST_HEAD(specs);
-
-		if (add_missing_event(missing, &specs, &error))
-			pr_err("perf_persistent=%s: %s\n", missing->name, error.text);
-		perf_spec_free(&specs);
-
-		/* The others of the same namespace join the one that was made now. */
-		other = missing;
-		list_for_each_entry_continue(other, &perf_boot_missing, entry) {
-			if (!other->id && missing->id && !strcmp(other->name, missing->name))
-				other->id = missing->id;
+	list_for_each_entry_safe(bn, next, &perf_boot_list, entry) {
+		list_splice_init(&bn->missing, &bn->specs);
+		list_for_each_entry_safe(event, next_event, &bn->unknown, entry) {
+			parse_event(bn, event->text, true);
+			kfree(event);
 		}
+		make_events(bn, true);
+		list_del(&bn->entry);
+		kfree(bn);
 	}
-	free_missing(&perf_boot_missing);
 	return 0;
 }
 late_initcall(add_missing);

@@ -8,15 +8,20 @@
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/export.h>
+#include <linux/init_task.h>
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/perf_persistent.h>
-#include <linux/sched/task.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/security.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/trace_events.h>
 
 #include "internal.h"
 #include "persistent.h"
@@ -77,6 +82,7 @@ struct new_event {
  * @nr:		how many there are
  * @max:	how many there may be
  * @nr_pages:	of each buffer for samples
+ * @tasks:	with what tells of tasks
  * @error:	what is wrong, or NULL
  * @all:	the events
  */
@@ -85,6 +91,7 @@ struct new_events {
 	unsigned int		nr;
 	unsigned int		max;
 	unsigned long		nr_pages;
+	bool			tasks;
 	struct perf_spec_error	*error;
 	struct new_event	all[] __counted_by(max);
 };
@@ -97,6 +104,57 @@ static void undo_to(struct new_events *new, unsigned int nr)
 	}
 }
 
+/* Pages of the buffer for what tells of tasks, beside one of @nr_pages for samples */
+static unsigned long nr_tasks_pages(unsigned long nr_pages)
+{
+	return max_t(unsigned long, nr_pages / PERF_TASKS_PART, PERF_TASKS_LEAST >> PAGE_SHIFT);
+}
+
+/*
+ * Types of tracepoints and PMUs are used again: what was found when @spec was written may
+ * be gone, and another one in its place.
+ */
+static bool is_meant(struct perf_event *event, const struct perf_event_spec *spec)
+{
+#ifdef CONFIG_EVENT_TRACING
+	const char *system, *colon = strchr(spec->name, ':');
+
+	if (spec->attr.type == PERF_TYPE_TRACEPOINT) {
+		system = event->tp_event->class->system;
+		return colon && strlen(system) == colon - spec->name &&
+		       strstarts(spec->name, system) &&
+		       !strcmp(trace_event_name(event->tp_event), colon + 1);
+	}
+#endif
+	return spec->attr.type < PERF_TYPE_MAX || !strcmp(event->pmu->name, spec->name);
+}
+
+/* An event of @spec that the caller may be given, or of what tells of tasks if it is NULL */
+static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu)
+{
+	struct perf_event_attr attr = spec ? spec->attr : tasks_attr;
+	struct perf_event *event;
+	int ret;
+
+	if (attr.sample_type & PERF_SAMPLE_CALLCHAIN)
+		attr.sample_max_stack = READ_ONCE(sysctl_perf_event_max_stack);
+	event = perf_member_make(NULL, &attr, spec ? spec->filter : NULL, cpu);
+	if (IS_ERR(event))
+		return event;
+
+	ret = spec && !is_meant(event, spec) ? -ENOENT : security_perf_event_write(event);
+	if (!ret) {
+		event->member->label = kstrdup(spec ? spec->label : "dummy:u", GFP_KERNEL);
+		if (!event->member->label)
+			ret = -ENOMEM;
+	}
+	if (ret) {
+		perf_member_unmake(event, NULL);
+		return ERR_PTR(ret);
+	}
+	return event;
+}
+
 /*
  * One more event on @cpu, with a buffer of @nr_pages of its own, or with the one of
  * @output. What goes wrong is undone by undo_to().
@@ -104,21 +162,16 @@ static void undo_to(struct new_events *new, unsigned int nr)
 static int make_event(struct new_events *new, const struct perf_event_spec *spec, int cpu,
 		      struct perf_event *output, unsigned long nr_pages)
 {
-	const struct perf_event_attr *attr = spec ? &spec->attr : &tasks_attr;
 	struct new_event *made = &new->all[new->nr];
 	struct perf_event *event;
 	int ret;
 
-	event = perf_member_make(NULL, attr, spec ? spec->filter : NULL, cpu);
+	event = make_one(spec, cpu);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	made->event = event;
 	made->rb = NULL;
 	new->nr++;
-
-	event->member->label = kstrdup(spec ? spec->label : "dummy:u", GFP_KERNEL);
-	if (!event->member->label)
-		return -ENOMEM;
 
 	if (output) {
 		ret = perf_event_set_output(event, output);
@@ -130,31 +183,32 @@ static int make_event(struct new_events *new, const struct perf_event_spec *spec
 	return ret ? ret : perf_persist_add_new(new->ns, event);
 }
 
-static int fail_event(struct perf_spec_error *error, int ret, const struct perf_event_spec *spec,
-		      int cpu)
+static int fail_event(struct perf_spec_error *error, int ret, struct perf_event_spec *spec, int cpu)
 {
+	if (error)
+		error->spec = spec;
 	return perf_spec_fail(error, ret, spec->name, "CPU %d: %pe%s", cpu, ERR_PTR(ret),
 			      ret == -EINVAL && spec->filter ? ", it may be the filter" : "");
 }
 
 static int make_events_on(struct new_events *new, struct list_head *specs, int cpu)
 {
-	unsigned long tasks = max_t(unsigned long, new->nr_pages / PERF_TASKS_PART,
-				    PERF_TASKS_LEAST >> PAGE_SHIFT);
 	struct perf_event *output = NULL;
 	struct perf_event_spec *spec;
 	unsigned int nr = new->nr;
 	int ret = 0;
 
 	list_for_each_entry(spec, specs, entry) {
-		ret = make_event(new, spec, cpu, output, new->nr_pages);
+		cond_resched();
+		ret = fatal_signal_pending(current) ? -EINTR :
+		      make_event(new, spec, cpu, output, new->nr_pages);
 		if (ret)
 			break;
 		if (!output)
 			output = new->all[new->nr - 1].event;
 	}
-	if (!ret)
-		ret = make_event(new, NULL, cpu, NULL, tasks);
+	if (!ret && new->tasks)
+		ret = make_event(new, NULL, cpu, NULL, nr_tasks_pages(new->nr_pages));
 	if (!ret)
 		return 0;
 
@@ -167,8 +221,55 @@ static int make_events_on(struct new_events *new, struct list_head *specs, int c
 	return fail_event(new->error, ret, spec, cpu);
 }
 
+/* What perf_event_open() would refuse; what was not said is made to fit. */
+static int check_rates(struct list_head *specs, struct perf_spec_error *error)
+{
+	unsigned int max = READ_ONCE(sysctl_perf_event_sample_rate);
+	struct perf_event_spec *spec;
+
+	list_for_each_entry(spec, specs, entry) {
+		if (!spec->attr.freq || spec->attr.sample_freq <= max)
+			continue;
+		if (spec->attr.sample_freq != PERF_SPEC_FREQ) {
+			if (error)
+				error->spec = spec;
+			return perf_spec_fail(error, -EINVAL, spec->name,
+					      "freq= is more than kernel.perf_event_max_sample_rate, %u",
+					      max);
+		}
+		spec->attr.sample_freq = max;
+	}
+	return 0;
+}
+
+/* Before any of it is made: it may be much. */
+static int check_room(struct new_events *new, struct list_head *specs)
+{
+	unsigned long pages = new->nr_pages + 1;
+	unsigned int nr = list_count_nodes(specs) + new->tasks;
+	int ret;
+
+	if (new->tasks)
+		pages += nr_tasks_pages(new->nr_pages) + 1;
+	nr *= num_online_cpus();
+	scoped_guard(mutex, &perf_persist_lock) {
+		ret = perf_persist_reserve_members(nr);
+		if (!ret)
+			perf_persist_unreserve_members(nr);
+	}
+	if (ret)
+		return perf_spec_fail(new->error, ret, new->ns->name,
+				      "%u members are more than kernel.perf_event_max_persistent allows",
+				      nr);
+	if (pages > ULONG_MAX / num_online_cpus() || !perf_memory_left(pages * num_online_cpus()))
+		return perf_spec_fail(new->error, -ENOMEM, new->ns->name,
+				      "its buffers are more than half of the memory that is left");
+	return 0;
+}
+
 static struct new_events *alloc_new(struct perf_persist_ns *ns, struct list_head *specs)
 {
+	/* Of a namespace there are at most PERF_SPECS_MAX of these. */
 	size_t nr = (list_count_nodes(specs) + 1) * num_possible_cpus();
 	struct new_events *new;
 
@@ -180,43 +281,11 @@ static struct new_events *alloc_new(struct perf_persist_ns *ns, struct list_head
 	return new;
 }
 
-/**
- * perf_persist_start - make the events of a namespace, publish it, and let it record
- * @ns:		the namespace, without members, of the caller, with a name reserved
- * @specs:	which events
- * @size:	bytes of the buffer of each CPU, rounded up to a power of two
- * @error:	out: what is wrong; or NULL
- *
- * Called without a lock; nobody else may start or discard it meanwhile. All CPUs that are
- * online have all of the events, or @ns remains as it was.
- *
- * Return: 0, or
- *  -EINVAL	there are no events, or @size is out of range
- *  -EPERM	the caller may not lock so much memory
- *  -ENOMEM	out of memory
- *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
- *  or what the PMU of one of the events says
- */
-long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
-			struct perf_spec_error *error)
+/* Makes all of @new, and publishes it. */
+static int make_all(struct new_events *new, struct list_head *specs)
 {
-	struct new_events *new;
-	int cpu;
-	long ret = 0;
-
-	if (error)
-		error->text[0] = '\0';
-	if (list_empty(specs))
-		return perf_spec_fail(error, -EINVAL, ns->name, "there are no events");
-	if (!size || size > (unsigned long)INT_MAX << PAGE_SHIFT)
-		return perf_spec_fail(error, -EINVAL, ns->name,
-				      "the size of its buffers is out of range");
-
-	new = alloc_new(ns, specs);
-	if (!new)
-		return perf_spec_fail(error, -ENOMEM, ns->name, "out of memory");
-	new->nr_pages = roundup_pow_of_two(PFN_UP(size));
-	new->error = error;
+	struct perf_persist_ns *ns = new->ns;
+	int cpu, ret;
 
 	/* A CPU that comes online meanwhile is found when it is published. */
 	scoped_guard(mutex, &perf_persist_lock)
@@ -224,17 +293,73 @@ long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, uns
 	for_each_online_cpu(cpu) {
 		ret = make_events_on(new, specs, cpu);
 		if (ret)
-			break;
+			return ret;
 	}
-	if (!ret) {
-		ret = perf_persist_publish(ns);
-		if (ret)
-			perf_spec_fail(error, ret, ns->name, "cannot be made: %pe", ERR_PTR(ret));
-	}
+	ret = perf_persist_publish(ns);
+	if (ret)
+		perf_spec_fail(new->error, ret, ns->name, "cannot be made: %pe", ERR_PTR(ret));
+	return ret;
+}
+
+/**
+ * perf_persist_start - make the events of a namespace, publish it, and let it record
+ * @ns:		the namespace, without members, with a name reserved
+ * @specs:	which events
+ * @size:	bytes of the buffer of each CPU, rounded up to a power of two
+ * @tasks:	with what tells of tasks and their maps, in a buffer of its own
+ * @error:	out: what is wrong, and with which event if it is one
+ *
+ * Called without a lock; nobody else may start or discard it meanwhile. The caller owns
+ * and pays for it from here on. All CPUs that are online have all of the events, or @ns
+ * remains as it was.
+ *
+ * Return: 0, or
+ *  -EINVAL	there are no events, @size is out of range, or a frequency is
+ *  -EPERM	the caller may not lock so much memory
+ *  -ENOMEM	out of memory, or it would take more than half of what is left
+ *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
+ *  -ENOENT	an event is not there, or not any more
+ *  -EINTR	the caller is being killed
+ *  or what the PMU of one of the events says, or the LSM
+ */
+long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
+			bool tasks, struct perf_spec_error *error)
+{
+	struct perf_persist_owner old;
+	struct new_events *new;
+	long ret;
+
+	error->text[0] = '\0';
+	if (list_empty(specs))
+		return perf_spec_fail(error, -EINVAL, ns->name, "there are no events");
+	if (!size || size > min_t(u64, (u64)INT_MAX / 2 << PAGE_SHIFT, ULONG_MAX / 2))
+		return perf_spec_fail(error, -EINVAL, ns->name,
+				      "the size of its buffers is out of range");
+	ret = check_rates(specs, error);
+	if (ret)
+		return ret;
+
+	new = alloc_new(ns, specs);
+	if (!new)
+		return perf_spec_fail(error, -ENOMEM, ns->name, "out of memory");
+	new->nr_pages = roundup_pow_of_two(PFN_UP(size));
+	new->tasks = tasks;
+	new->error = error;
+
+	scoped_guard(mutex, &perf_persist_lock)
+		perf_persist_set_owner(ns, &old);
+	ret = check_room(new, specs);
+	if (!ret)
+		ret = make_all(new, specs);
 	/* The openers that made them; a namespace that was published has its own. */
 	undo_to(new, 0);
 	kvfree(new);
 
+	scoped_guard(mutex, &perf_persist_lock) {
+		if (ret)
+			perf_persist_restore_owner(ns, &old);
+	}
+	put_cred(old.cred);
 	return ret ? ret : perf_persist_enable(ns, true);
 }
 
@@ -274,11 +399,10 @@ struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 	if (!output)
 		return NULL;
 
-	event = perf_member_make(NULL, &spec->attr, spec->filter, cpu);
+	event = make_one(spec, cpu);
 	ret = PTR_ERR_OR_ZERO(event);
 	if (!ret) {
-		event->member->label = kstrdup(spec->label, GFP_KERNEL);
-		ret = event->member->label ? perf_event_set_output(event, output) : -ENOMEM;
+		ret = perf_event_set_output(event, output);
 		if (ret)
 			perf_member_unmake(event, NULL);
 	}
@@ -306,51 +430,63 @@ static int extend_on(struct perf_persist_ns *ns, const struct perf_event_spec *s
 /**
  * perf_persist_extend - add events to a namespace that records
  * @id:		its id
- * @specs:	which events
- * @error:	out: what is wrong with one of them; or NULL
+ * @specs:	which events; those that were added are freed
+ * @error:	out: what is wrong with the first one that is left
  *
  * They use the buffers that there are. Called without a lock.
  *
- * Return: 0, -ENODEV if it was deleted, or see perf_persist_start(); then others of the
- * events may have been added.
+ * Return: 0, -ENODEV if it was deleted, or see perf_persist_start(); then an event may
+ * have been added on some of the CPUs.
  */
 int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error *error)
 {
 	struct perf_persist_ns *ns = find_ns(id);
-	struct perf_event_spec *spec;
-	int cpu, err, ret = 0;
+	struct perf_event_spec *spec, *next;
+	LIST_HEAD(done);
+	int cpu, ret;
 
 	if (!ns)
-		return -ENODEV;
-	list_for_each_entry(spec, specs, entry) {
+		return perf_spec_fail(error, -ENODEV, "perf", "the namespace was deleted");
+	ret = check_rates(specs, error);
+	list_for_each_entry_safe(spec, next, specs, entry) {
 		for_each_online_cpu(cpu) {
-			err = extend_on(ns, spec, cpu);
-			if (err)
-				ret = fail_event(error, err, spec, cpu);
+			if (!ret)
+				ret = extend_on(ns, spec, cpu);
+			if (ret)
+				break;
 		}
+		if (ret) {
+			if (!error->text[0])
+				fail_event(error, ret, spec, cpu);
+			break;
+		}
+		list_move(&spec->entry, &done);
 	}
+	perf_spec_free(&done);
 	perf_persist_put(ns);
 	return ret;
 }
 
 /**
- * perf_persist_create - make a namespace that records
+ * perf_persist_create_from - make a namespace that records
  * @name:	its name
  * @specs:	which events
  * @size:	bytes of the buffer of each CPU
+ * @tasks:	with what tells of tasks and their maps
  * @id:		out: its id
- * @error:	out: what is wrong; or NULL
+ * @error:	out: what is wrong, and with which event if it is one
  *
  * Called without a lock.
  *
  * Return: 0, -ENODEV before persistent events are there, or see perf_persist_start().
  */
-int perf_persist_create(const char *name, struct list_head *specs, unsigned long size,
-			u64 *id, struct perf_spec_error *error)
+int perf_persist_create_from(const char *name, struct list_head *specs, unsigned long size,
+			     bool tasks, u64 *id, struct perf_spec_error *error)
 {
 	struct perf_persist_ns *ns;
 	int ret = -ENOMEM;
 
+	error->spec = NULL;
 	if (!perf_persist_is_ready())
 		return perf_spec_fail(error, -ENODEV, name, "there are no persistent events");
 	if (!perf_persist_valid_name(name))
@@ -364,9 +500,9 @@ int perf_persist_create(const char *name, struct list_head *specs, unsigned long
 	}
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
-		perf_spec_fail(error, ret, name, ret == -EEXIST ? "exists" : "out of memory");
+		perf_spec_fail(error, ret, name, "cannot be made: %pe", ERR_PTR(ret));
 	else
-		ret = perf_persist_start(ns, specs, size, error);
+		ret = perf_persist_start(ns, specs, size, tasks, error);
 	if (ns && ret && READ_ONCE(ns->published))
 		perf_persist_delete(ns);
 	else if (ns && ret)
@@ -399,6 +535,9 @@ static int parse_all(const char *const *events, unsigned int nr, struct list_hea
  *		with terms and a filter, see Documentation/admin-guide/perf/persistent.rst
  * @nr:		how many these are
  * @size:	bytes of the buffer of each CPU, rounded up to a power of two
+ * @flags:	PERF_PERSISTENT_TASKS: with what tells of tasks and their maps, in a buffer
+ *		of its own of at least 256 KiB, so that perf knows names of tasks and
+ *		symbols of user space; costs a little in each fork, exec and mmap
  *
  * It records on all CPUs at once, also on those that come online later, and belongs to
  * root. Whoever may delete namespaces may delete it. A module whose tracepoint is among the
@@ -416,28 +555,25 @@ static int parse_all(const char *const *events, unsigned int nr, struct list_hea
  *  or what the PMU of one of the events says
  */
 s64 perf_persistent_create(const char *name, const char *const *events, unsigned int nr,
-			   unsigned long size)
+			   unsigned long size, unsigned int flags)
 {
 	struct perf_spec_error error = { };
 	const struct cred *old;
-	struct cred *kernel;
 	LIST_HEAD(specs);
 	u64 id;
 	int ret;
 
+	if (flags & ~PERF_PERSISTENT_TASKS)
+		return -EINVAL;
+
+	/* Whoever loads a module may be less than root. */
+	old = override_creds(&init_cred);
 	ret = parse_all(events, nr, &specs, &error);
-	if (!ret) {
-		/* Whoever loads a module may be less than root. */
-		kernel = prepare_kernel_cred(&init_task);
-		ret = -ENOMEM;
-		if (kernel) {
-			old = override_creds(kernel);
-			ret = perf_persist_create(name, &specs, size, &id, &error);
-			revert_creds(old);
-			put_cred(kernel);
-		}
-		perf_spec_free(&specs);
-	}
+	if (!ret)
+		ret = perf_persist_create_from(name, &specs, size, flags & PERF_PERSISTENT_TASKS,
+					       &id, &error);
+	perf_spec_free(&specs);
+	revert_creds(old);
 	if (!ret)
 		return id;
 
@@ -459,11 +595,14 @@ EXPORT_SYMBOL_GPL(perf_persistent_create);
 int perf_persistent_delete(u64 id)
 {
 	struct perf_persist_ns *ns = find_ns(id);
+	const struct cred *old;
 	int ret;
 
 	if (!ns)
 		return -ENODEV;
+	old = override_creds(&init_cred);
 	ret = perf_persist_delete(ns);
+	revert_creds(old);
 	perf_persist_put(ns);
 	return ret;
 }

@@ -7,7 +7,7 @@
  * and nothing else, and rmdir deletes one. The files are in persistent_fs_file.c.
  *
  * To remove a directory is to wait for all who are in one of its files. So nobody there
- * waits for who may remove one: perf_fs_get_dir() lets them out of the file first, with a
+ * waits for who may remove one: perf_fs_leave() lets them out of the file first, with a
  * reference on what they need.
  */
 #include <linux/capability.h>
@@ -39,7 +39,8 @@
 
 /*
  * Who adds and removes directories; outside of perf_persist_lock, inside of
- * perf_fs_dir::lock. Waits for those who are in a file: not to be taken there.
+ * perf_fs_dir::lock and of the one for files in sysfs. Waits for those who are in a
+ * file: not to be taken there.
  */
 static DEFINE_MUTEX(perf_fs_lock); /* of the tree */
 static struct kernfs_root *perf_fs_root;
@@ -90,18 +91,29 @@ void perf_fs_log(const char *where, const char *file, const struct perf_spec_err
 	if (!error->text[0])
 		return;
 
-	guard(spinlock_irq)(&perf_fs_error_lock);
+	spin_lock_irq(&perf_fs_error_lock);
 	entry = &perf_fs_errors[perf_fs_nr_errors++ % PERF_FS_ERRORS];
 	entry->when = local_clock();
 	entry->what = *error;
 	snprintf(entry->where, sizeof(entry->where), "%.*s%s%s", PERF_PERSIST_NAME_SIZE, where,
 		 *where ? "/" : "", file);
+	spin_unlock_irq(&perf_fs_error_lock);
 }
 
 static int error_log_show(struct seq_file *m, void *v)
 {
+	struct kernfs_open_file *of = m->private;
 	struct perf_fs_error *entry;
+	const struct cred *old;
 	unsigned int i, nr;
+	int ret;
+
+	/* It may tell of events and filters of others. */
+	old = override_creds(of->file->f_cred);
+	ret = perf_persist_may_create();
+	revert_creds(old);
+	if (ret)
+		return ret;
 
 	spin_lock_irq(&perf_fs_error_lock);
 	nr = perf_fs_nr_errors;
@@ -184,22 +196,22 @@ static void enter_node(struct kernfs_node *kn, struct perf_fs_dir *dir)
 }
 
 /**
- * perf_fs_get_dir - leave a file, so that nobody has to wait for the caller to remove it
+ * perf_fs_leave - leave a file, so that nobody has to wait for the caller to remove it
  * @of:		the file, which the caller is in
  *
  * Return: the directory that it is in, with a reference.
  */
-struct perf_fs_dir *perf_fs_get_dir(struct kernfs_open_file *of)
+struct perf_fs_dir *perf_fs_leave(struct kernfs_open_file *of)
 {
 	return leave_node(of->kn, of->kn->parent->priv);
 }
 
 /**
- * perf_fs_put_dir - undo perf_fs_get_dir()
+ * perf_fs_enter - undo perf_fs_leave()
  * @of:		the file
  * @dir:	what that returned
  */
-void perf_fs_put_dir(struct kernfs_open_file *of, struct perf_fs_dir *dir)
+void perf_fs_enter(struct kernfs_open_file *of, struct perf_fs_dir *dir)
 {
 	enter_node(of->kn, dir);
 }
@@ -297,13 +309,17 @@ static int add_dir(struct perf_persist_ns *ns)
 	return 0;
 }
 
-static void ns_appeared(struct perf_persist_ns *ns)
+static int ns_appeared(struct perf_persist_ns *ns)
 {
 	int ret = perf_fs_root ? add_dir(ns) : 0;
 
-	if (ret && ret != -ENODEV)
-		pr_notice_ratelimited("perf: persistent/%s/ has no directory: %pe\n", ns->name,
-				      ERR_PTR(ret));
+	/* Somebody was faster. */
+	if (ret == -ENODEV)
+		ret = 0;
+	if (ret)
+		pr_notice_ratelimited("perf: persistent/%s/ has no directory yet: %pe\n",
+				      ns->name, ERR_PTR(ret));
+	return ret;
 }
 
 static void ns_vanished(struct perf_persist_ns *ns)
@@ -409,8 +425,11 @@ static int fs_rmdir(struct kernfs_node *kn)
 		return -EACCES;
 
 	dir = leave_node(kn, kn->priv);
-	scoped_guard(mutex, &dir->lock)
+	ret = mutex_lock_killable(&dir->lock);
+	if (!ret) {
 		ret = delete_ns(dir);
+		mutex_unlock(&dir->lock);
+	}
 	enter_node(kn, dir);
 	return ret;
 }

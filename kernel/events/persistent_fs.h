@@ -44,8 +44,8 @@ struct perf_fs_file {
 };
 
 /* persistent_fs.c */
-struct perf_fs_dir *perf_fs_get_dir(struct kernfs_open_file *of);
-void perf_fs_put_dir(struct kernfs_open_file *of, struct perf_fs_dir *dir);
+struct perf_fs_dir *perf_fs_leave(struct kernfs_open_file *of);
+void perf_fs_enter(struct kernfs_open_file *of, struct perf_fs_dir *dir);
 void perf_fs_log(const char *where, const char *file, const struct perf_spec_error *error);
 
 /* persistent_fs_file.c */
@@ -53,6 +53,6 @@ extern const struct perf_fs_file perf_fs_files[];
 
 /* persistent_fs_trigger.c */
 int perf_fs_change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error);
-void perf_fs_show_triggers(struct perf_fs_dir *dir, struct seq_file *m);
+int perf_fs_show_triggers(struct perf_fs_dir *dir, struct seq_file *m);
 
 #endif /* _KERNEL_EVENTS_PERSISTENT_FS_H */

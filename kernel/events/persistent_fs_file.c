@@ -13,11 +13,11 @@
 #include <linux/kernfs.h>
 #include <linux/kstrtox.h>
 #include <linux/list.h>
-#include <linux/log2.h>
 #include <linux/math64.h>
-#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -43,24 +43,39 @@
 typedef int (*perf_fs_change_t)(struct perf_fs_dir *dir, char *text,
 				struct perf_spec_error *error);
 
+/*
+ * Whoever opened the file must have the right as well as who writes: a program with more
+ * rights writes what it is told to, as its messages to a descriptor that it was given.
+ */
+static int may_change(struct kernfs_open_file *of)
+{
+	const struct cred *old = override_creds(of->file->f_cred);
+	int ret = perf_persist_may_create();
+
+	revert_creds(old);
+	return ret ? ret : perf_persist_may_create();
+}
+
 static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 		      perf_fs_change_t func)
 {
 	struct perf_spec_error error = { };
 	struct perf_fs_dir *dir;
-	int ret = -ENODEV;
+	int ret;
 
-	if (!perfmon_capable())
-		return -EACCES;
+	ret = may_change(of);
+	if (ret)
+		return ret;
 
-	dir = perf_fs_get_dir(of);
-	mutex_lock(&dir->lock);
-	if (!READ_ONCE(dir->ns->unlinked))
-		ret = func(dir, strim(buf), &error);
-	mutex_unlock(&dir->lock);
+	dir = perf_fs_leave(of);
+	ret = mutex_lock_killable(&dir->lock);
+	if (!ret) {
+		ret = READ_ONCE(dir->ns->unlinked) ? -ENODEV : func(dir, strim(buf), &error);
+		mutex_unlock(&dir->lock);
+	}
 	if (ret)
 		perf_fs_log(dir->ns->name, of->kn->name, &error);
-	perf_fs_put_dir(of, dir);
+	perf_fs_enter(of, dir);
 	return ret ? ret : bytes;
 }
 
@@ -68,6 +83,15 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 static bool is_new(struct perf_fs_dir *dir)
 {
 	return !READ_ONCE(dir->ns->published);
+}
+
+/* Not what kstrtobool() takes: to it each word that begins with n or f is a 0. */
+static int get_switch(char *text, bool *on, struct perf_spec_error *error)
+{
+	*on = !strcmp(text, "1");
+	if (*on || !strcmp(text, "0"))
+		return 0;
+	return perf_spec_fail(error, -EINVAL, text, "neither 0 nor 1");
 }
 
 static int get_number(char *text, unsigned int max, unsigned int *number,
@@ -82,25 +106,29 @@ static int get_number(char *text, unsigned int max, unsigned int *number,
  * Reading
  */
 
-typedef void (*perf_fs_show_t)(struct perf_fs_dir *dir, struct seq_file *m);
+typedef int (*perf_fs_show_t)(struct perf_fs_dir *dir, struct seq_file *m);
 
 static int show(struct seq_file *m, perf_fs_show_t func)
 {
 	struct kernfs_open_file *of = m->private;
-	struct perf_fs_dir *dir = perf_fs_get_dir(of);
+	struct perf_fs_dir *dir = perf_fs_leave(of);
+	struct perf_persist_ns *ns = dir->ns;
 	const struct cred *old;
 	int ret = -ENODEV;
 
 	old = override_creds(of->file->f_cred);
 	mutex_lock(&perf_persist_lock);
-	if (!dir->ns->unlinked)
-		ret = perf_persist_may_see(dir->ns);
+	perf_persist_settle(ns);
+	/* Of a new one there is nothing to see but what its maker wrote. */
+	if (!ns->unlinked)
+		ret = perf_persist_is_reserved(ns) ? perf_persist_may_create() :
+						     perf_persist_may_see(ns);
 	mutex_unlock(&perf_persist_lock);
-	revert_creds(old);
 
 	if (!ret)
-		func(dir, m);
-	perf_fs_put_dir(of, dir);
+		ret = func(dir, m);
+	revert_creds(old);
+	perf_fs_enter(of, dir);
 	return ret;
 }
 
@@ -143,6 +171,9 @@ static int add_events(struct perf_fs_dir *dir, const char *line, struct perf_spe
 	ret = perf_spec_parse(line, &specs, error);
 	if (ret)
 		return ret;
+	if (list_count_nodes(&specs) + list_count_nodes(&dir->specs) > PERF_SPECS_MAX)
+		ret = perf_spec_fail(error, -E2BIG, line, "these are more than %d events",
+				     PERF_SPECS_MAX);
 	list_for_each_entry(spec, &specs, entry) {
 		list_for_each_entry(other, &dir->specs, entry) {
 			if (!ret && perf_spec_same(spec, other))
@@ -167,7 +198,13 @@ static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_e
 		return perf_spec_fail(error, -EBUSY, dir->ns->name,
 				      "it records already: make another one");
 	while (!ret && (line = strsep(&text, "\n"))) {
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		line = strim(line);
+		/* As events are shown that a line cannot say */
+		if (*line == '#')
+			continue;
 		if (*line == '!')
 			ret = remove_events(dir, skip_spaces(line + 1), error);
 		else if (*line)
@@ -189,81 +226,121 @@ static bool is_listed(struct perf_member *member, int cpu)
 		 member->attr.config == PERF_COUNT_SW_DUMMY);
 }
 
-/*
- * The event after @id on the first CPU, as it would be written; NULL after the last one.
- * Of one that is no snapshot's the caller gets an opener.
+/**
+ * struct shown_event - an event that is about to be shown
+ * @id:		its id; the next one is looked for
+ * @attr:	what it is
+ * @event:	itself, with an opener of the caller's; NULL if it is of a snapshot
+ * @name:	of the tracepoint, or of the PMU
+ * @label:	what people call it, or empty
  */
-static struct perf_event_spec *next_event(struct perf_persist_ns *ns, u64 *id,
-					  struct perf_event **event)
-{
-	struct perf_event_spec *spec = NULL;
-	struct perf_member *member, *first;
-	struct perf_event_attr attr;
-	char *name;
+struct shown_event {
+	u64			id;
+	struct perf_event_attr	attr;
+	struct perf_event	*event;
+	char			name[128];
+	char			label[PERF_PERSIST_NAME_SIZE];
+};
 
-	*event = NULL;
+/* The event after @shown->id on the first CPU; -ENOENT after the last one. */
+static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
+{
+	struct perf_member *member, *first;
+	int ret;
+
 	guard(mutex)(&perf_persist_lock);
 	perf_persist_settle(ns);
 	first = ns->unlinked ? NULL : first_ordinary_member(ns);
 	if (!first)
-		return NULL;
-	member = perf_persist_next_member(ns, *id);
+		return -ENOENT;
+	member = perf_persist_next_member(ns, shown->id);
 	while (member && !is_listed(member, first->event->cpu))
 		member = following_member(member);
 	if (!member)
-		return NULL;
+		return -ENOENT;
+	/* It may have been published after the namespace was asked about. */
+	ret = perf_member_may_see(member);
+	if (ret)
+		return ret;
 
-	*id = member->event->id;
-	perf_member_copy_attr(&attr, member);
-	name = perf_member_name(member);
-	if (name)
-		spec = perf_spec_new(name, member->label, NULL, &attr);
-	kfree(name);
-	if (spec && !is_snapshot(ns)) {
-		*event = member->event;
+	shown->id = member->event->id;
+	perf_member_copy_attr(&shown->attr, member);
+	perf_member_name(member, shown->name, sizeof(shown->name));
+	strscpy(shown->label, member->label ?: "");
+	shown->event = is_snapshot(ns) ? NULL : member->event;
+	if (shown->event)
 		refcount_inc(&member->openers); /* at least one: it is held */
-	}
-	return spec;
+	return 0;
 }
 
-static void copy_filter(struct perf_event_spec *spec, struct perf_event *event)
+/* The filter of an event that the caller has open, which is let go */
+static char *take_filter(struct perf_event *event)
 {
 	struct perf_event_context *ctx = perf_event_ctx_lock(event);
+	const char *filter = event->member->filter;
+	char *copy = kstrdup(filter, GFP_KERNEL);
 
-	spec->filter = kstrdup(event->member->filter, GFP_KERNEL);
+	if (filter && !copy)
+		copy = ERR_PTR(-ENOMEM);
 	perf_event_ctx_unlock(event, ctx);
+	perf_persist_put_opener(event);
+	return copy;
 }
 
-static void show_members(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_event(struct shown_event *shown, struct seq_file *m)
 {
 	struct perf_event_spec *spec;
-	struct perf_event *event;
+	char *filter = NULL;
 	LIST_HEAD(specs);
-	u64 id = 0;
 
-	while ((spec = next_event(dir->ns, &id, &event))) {
-		if (event) {
-			copy_filter(spec, event);
-			perf_persist_put_opener(event);
-		}
+	if (shown->event)
+		filter = take_filter(shown->event);
+	if (IS_ERR(filter))
+		return PTR_ERR(filter);
+	spec = perf_spec_new(shown->name, *shown->label ? shown->label : NULL, filter,
+			     &shown->attr);
+	kfree(filter);
+	if (!spec)
+		return -ENOMEM;
+
+	perf_spec_show(m, spec);
+	seq_putc(m, '\n');
+	list_add(&spec->entry, &specs);
+	perf_spec_free(&specs);
+	return 0;
+}
+
+static int show_members(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct shown_event *shown;
+	int ret;
+
+	shown = kzalloc(sizeof(*shown), GFP_KERNEL);
+	if (!shown)
+		return -ENOMEM;
+	do {
+		ret = next_event(dir->ns, shown);
+		if (!ret)
+			ret = show_event(shown, m);
+	} while (!ret);
+	kfree(shown);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int show_events(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	struct perf_event_spec *spec;
+	int ret;
+
+	ret = mutex_lock_killable(&dir->lock);
+	if (ret)
+		return ret;
+	list_for_each_entry(spec, &dir->specs, entry) {
 		perf_spec_show(m, spec);
 		seq_putc(m, '\n');
-		list_add(&spec->entry, &specs);
-		perf_spec_free(&specs);
 	}
-}
-
-static void show_events(struct perf_fs_dir *dir, struct seq_file *m)
-{
-	struct perf_event_spec *spec;
-
-	scoped_guard(mutex, &dir->lock) {
-		list_for_each_entry(spec, &dir->specs, entry) {
-			perf_spec_show(m, spec);
-			seq_putc(m, '\n');
-		}
-	}
-	show_members(dir, m);
+	mutex_unlock(&dir->lock);
+	return show_members(dir, m);
 }
 
 static int events_show(struct seq_file *m, void *v)
@@ -277,15 +354,16 @@ static int events_show(struct seq_file *m, void *v)
 
 static int change_size(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
 {
-	char *end;
-	u64 size = memparse(text, &end);
+	unsigned long size;
+	int ret;
 
-	if (end == text || *end || !size || size > (u64)INT_MAX << PAGE_SHIFT)
-		return perf_spec_fail(error, -EINVAL, text, "not a size, as 256K or 1M");
+	ret = perf_spec_parse_size(text, &size, error);
+	if (ret)
+		return ret;
 	if (!is_new(dir))
 		return perf_spec_fail(error, -EBUSY, text,
 				      "it records already: make another one");
-	dir->size = roundup_pow_of_two(PFN_UP(size)) << PAGE_SHIFT;
+	WRITE_ONCE(dir->size, size);
 	return 0;
 }
 
@@ -294,7 +372,7 @@ static ssize_t size_write(struct kernfs_open_file *of, char *buf, size_t bytes, 
 	return change(of, buf, bytes, change_size);
 }
 
-static void show_size(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_size(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	struct perf_member *member;
 	unsigned long size = 0;
@@ -302,7 +380,7 @@ static void show_size(struct perf_fs_dir *dir, struct seq_file *m)
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(dir->ns);
 	if (is_new(dir)) {
-		size = dir->size;
+		size = READ_ONCE(dir->size);
 	} else {
 		member = first_ordinary_member(dir->ns);
 		if (member && member->rb)
@@ -310,6 +388,7 @@ static void show_size(struct perf_fs_dir *dir, struct seq_file *m)
 	}
 	mutex_unlock(&perf_persist_lock);
 	seq_printf(m, "%lu\n", size);
+	return 0;
 }
 
 static int size_show(struct seq_file *m, void *v)
@@ -321,19 +400,12 @@ static int size_show(struct seq_file *m, void *v)
  * enabled
  */
 
-/* Whoever lets it record for the first time has it from there on. */
+/* Whoever lets it record for the first time has it from there on, and pays for it. */
 static int start(struct perf_fs_dir *dir, struct perf_spec_error *error)
 {
-	int ret;
+	int ret = perf_persist_start(dir->ns, &dir->specs, dir->size, true, error);
 
-	ret = perf_persist_may_create();
-	if (ret)
-		return ret;
-	mutex_lock(&perf_persist_lock);
-	perf_persist_set_owner(dir->ns);
-	mutex_unlock(&perf_persist_lock);
-	ret = perf_persist_start(dir->ns, &dir->specs, dir->size, error);
-	if (!is_new(dir))
+	if (!ret)
 		perf_spec_free(&dir->specs);
 	return ret;
 }
@@ -341,9 +413,11 @@ static int start(struct perf_fs_dir *dir, struct perf_spec_error *error)
 static int change_enabled(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
 {
 	bool enable;
+	int ret;
 
-	if (kstrtobool(text, &enable))
-		return perf_spec_fail(error, -EINVAL, text, "neither 0 nor 1");
+	ret = get_switch(text, &enable, error);
+	if (ret)
+		return ret;
 	if (!is_new(dir))
 		return perf_persist_enable(dir->ns, enable);
 	return enable ? start(dir, error) : 0;
@@ -372,10 +446,11 @@ static char enabled_char(struct perf_persist_ns *ns)
 	return !nr_on ? '0' : nr_off ? 'X' : '1';
 }
 
-static void show_enabled(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_enabled(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	guard(mutex)(&perf_persist_lock);
 	seq_printf(m, "%c\n", enabled_char(dir->ns));
+	return 0;
 }
 
 static int enabled_show(struct seq_file *m, void *v)
@@ -392,8 +467,9 @@ static int change_snapshot(struct perf_fs_dir *dir, char *text, struct perf_spec
 	bool take;
 	int ret;
 
-	if (kstrtobool(text, &take))
-		return perf_spec_fail(error, -EINVAL, text, "neither 0 nor 1");
+	ret = get_switch(text, &take, error);
+	if (ret)
+		return ret;
 	if (is_new(dir))
 		return perf_spec_fail(error, -EBUSY, text, "write 1 to 'enabled' first");
 	ret = take ? perf_snapshot_take_now(dir->ns) : perf_snapshot_delete_all(dir->ns);
@@ -408,7 +484,7 @@ static ssize_t snapshot_write(struct kernfs_open_file *of, char *buf, size_t byt
 	return change(of, buf, bytes, change_snapshot);
 }
 
-static void show_snapshot(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_snapshot(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	struct perf_persist_ns *ns = dir->ns;
 
@@ -416,6 +492,7 @@ static void show_snapshot(struct perf_fs_dir *dir, struct seq_file *m)
 	if (!list_empty(&ns->snapshots))
 		seq_printf(m, "%s\n", list_last_entry(&ns->snapshots, struct perf_persist_ns,
 						      entry)->name);
+	return 0;
 }
 
 static int snapshot_show(struct seq_file *m, void *v)
@@ -439,9 +516,10 @@ static ssize_t keep_write(struct kernfs_open_file *of, char *buf, size_t bytes, 
 	return change(of, buf, bytes, change_keep);
 }
 
-static void show_keep(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_keep(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	seq_printf(m, "%u\n", READ_ONCE(dir->ns->keep));
+	return 0;
 }
 
 static int keep_show(struct seq_file *m, void *v)
@@ -465,9 +543,10 @@ static ssize_t spares_write(struct kernfs_open_file *of, char *buf, size_t bytes
 	return change(of, buf, bytes, change_spares);
 }
 
-static void show_spares(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_spares(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	seq_printf(m, "%u\n", READ_ONCE(dir->ns->want_spares));
+	return 0;
 }
 
 static int spares_show(struct seq_file *m, void *v)
@@ -481,13 +560,9 @@ static int spares_show(struct seq_file *m, void *v)
 
 static int change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
 {
-	int ret;
-
 	if (is_new(dir))
 		return perf_spec_fail(error, -EBUSY, text, "write 1 to 'enabled' first");
-	/* As for making any event */
-	ret = perf_persist_may_create();
-	return ret ? ret : perf_fs_change_triggers(dir, text, error);
+	return perf_fs_change_triggers(dir, text, error);
 }
 
 static ssize_t triggers_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
@@ -549,7 +624,7 @@ static const char *ns_state(struct perf_persist_ns *ns)
 	}
 }
 
-static void show_status(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	struct perf_persist_ns *ns = dir->ns;
 
@@ -557,8 +632,10 @@ static void show_status(struct perf_fs_dir *dir, struct seq_file *m)
 	perf_persist_settle(ns);
 	seq_printf(m, "state: %s\n", ns_state(ns));
 	seq_printf(m, "id: 0x%llx\n", ns->id);
-	seq_printf(m, "owner: %s, uid %u\n", ns->owner_comm,
-		   from_kuid_munged(seq_user_ns(m), ns->cred->uid));
+	seq_puts(m, "owner: ");
+	/* A task gives itself its name. */
+	seq_escape(m, ns->owner_comm, "\n\\");
+	seq_printf(m, "\nowner_uid: %u\n", from_kuid_munged(seq_user_ns(m), ns->cred->uid));
 	if (*ns->note)
 		seq_printf(m, "note: %s\n", ns->note);
 	seq_printf(m, "age: %llu seconds\n",
@@ -566,6 +643,7 @@ static void show_status(struct perf_fs_dir *dir, struct seq_file *m)
 	seq_printf(m, "members: %u\n", perf_persist_count_members(ns));
 	if (!is_snapshot(ns))
 		show_live_status(ns, m);
+	return 0;
 }
 
 static int status_show(struct seq_file *m, void *v)

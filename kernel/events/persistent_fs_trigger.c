@@ -169,7 +169,11 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 		return ret;
 
 	line = strim(line);
-	strscpy(arg.label, line);
+	strreplace(line, '\t', ' ');
+	/* What is shown is to make the same trigger when it is written again. */
+	if (strscpy(arg.label, line) < 0)
+		return perf_spec_fail(error, -E2BIG, line, "longer than %d bytes",
+				      PERF_PERSIST_NAME_SIZE - 1);
 	if (!strcmp(line, "panic")) {
 		arg.when = PERF_TRIGGER_WHEN_PANIC;
 	} else if (!strcmp(line, "oops")) {
@@ -214,6 +218,8 @@ static int remove_line(struct perf_persist_ns *ns, const char *line,
 			return perf_trigger_delete(ns, arg.number);
 		last = arg.number;
 	}
+	if (READ_ONCE(ns->unlinked))
+		return -ENODEV;
 	return perf_spec_fail(error, -ENOENT, line, "is not among the triggers as they are shown");
 }
 
@@ -244,8 +250,10 @@ int perf_fs_change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spe
  * perf_fs_show_triggers - show the triggers of a namespace
  * @dir:	the directory
  * @m:		where to
+ *
+ * Return: 0.
  */
-void perf_fs_show_triggers(struct perf_fs_dir *dir, struct seq_file *m)
+int perf_fs_show_triggers(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	struct perf_event_trigger arg = { .size = sizeof(arg) };
 	u32 last = 0;
@@ -255,4 +263,5 @@ void perf_fs_show_triggers(struct perf_fs_dir *dir, struct seq_file *m)
 		seq_putc(m, '\n');
 		last = arg.number;
 	}
+	return 0;
 }

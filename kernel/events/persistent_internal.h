@@ -180,7 +180,7 @@ struct perf_leaving {
  * @init:	one is new; nobody else knows of it
  * @published:	one was given its name; with perf_persist_lock
  * @appeared:	one can be found by its name from here on; without the lock, and it may be
- *		unlinked already
+ *		unlinked already. Called again for a snapshot if it fails
  * @vanished:	one that had a name was unlinked; without the lock. Its name is free after it
  * @changed:	a listing of one would show something else; with the lock
  * @members_changed: members came or left, or have buffers of another size; with the lock
@@ -197,7 +197,7 @@ struct perf_persist_listener {
 	struct list_head	entry;
 	void			(*init)(struct perf_persist_ns *ns);
 	void			(*published)(struct perf_persist_ns *ns);
-	void			(*appeared)(struct perf_persist_ns *ns);
+	int			(*appeared)(struct perf_persist_ns *ns);
 	void			(*vanished)(struct perf_persist_ns *ns);
 	void			(*changed)(struct perf_persist_ns *ns);
 	void			(*members_changed)(struct perf_persist_ns *ns);
@@ -348,7 +348,7 @@ void perf_persist_listen(struct perf_persist_listener *listener);
 void perf_persist_fail(int error);
 bool perf_persist_is_ready(void);
 void perf_persist_published(struct perf_persist_ns *ns);
-void perf_persist_appeared(struct perf_persist_ns *ns);
+int perf_persist_appeared(struct perf_persist_ns *ns);
 void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept);
 void perf_persist_buffers_changed(struct perf_persist_ns *ns);
 void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
@@ -356,8 +356,21 @@ void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *
 void perf_persist_left(struct perf_leaving *leaving);
 void perf_persist_covered(struct perf_member *model, struct perf_member *member);
 
+/**
+ * struct perf_persist_owner - whom a namespace belonged to
+ * @cred:	perf_persist_ns::cred, with a reference
+ * @memlock:	and the others
+ * @comm:	of them
+ */
+struct perf_persist_owner {
+	const struct cred	*cred;
+	unsigned long		memlock;
+	char			comm[TASK_COMM_LEN];
+};
+
 struct perf_persist_ns *perf_persist_alloc(void);
-void perf_persist_set_owner(struct perf_persist_ns *ns);
+void perf_persist_set_owner(struct perf_persist_ns *ns, struct perf_persist_owner *old);
+void perf_persist_restore_owner(struct perf_persist_ns *ns, struct perf_persist_owner *old);
 struct perf_persist_ns *perf_persist_new(void);
 void perf_persist_put(struct perf_persist_ns *ns);
 void perf_persist_changed(struct perf_persist_ns *ns);
@@ -417,7 +430,7 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member);
 bool perf_member_is_offline(struct perf_member *member);
 bool perf_member_is_enabled(struct perf_member *member);
 void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member);
-char *perf_member_name(struct perf_member *member);
+void perf_member_name(struct perf_member *member, char *name, size_t size);
 u64 perf_member_missed(struct perf_member *member);
 u64 perf_member_lost(struct perf_member *member, u64 missed);
 void perf_persist_put_opener(struct perf_event *event);
@@ -432,9 +445,11 @@ void perf_persist_reinstall(struct perf_event *event);
 /**
  * struct perf_spec_error - what is wrong with something that a user wrote
  * @text:	a line without its end
+ * @spec:	the event that cannot be made, or NULL
  */
 struct perf_spec_error {
 	char			text[160];
+	struct perf_event_spec	*spec;
 };
 
 /**
@@ -462,16 +477,22 @@ void perf_member_unmake(struct perf_event *event, struct perf_buffer *rb);
 
 /* persistent_create.c */
 long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
-			struct perf_spec_error *error);
+			bool tasks, struct perf_spec_error *error);
 int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error *error);
 struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 					       const struct perf_event_spec *spec, int cpu);
-int perf_persist_create(const char *name, struct list_head *specs, unsigned long size,
-			u64 *id, struct perf_spec_error *error);
+int perf_persist_create_from(const char *name, struct list_head *specs, unsigned long size,
+			     bool tasks, u64 *id, struct perf_spec_error *error);
 
 /* What is wrong with a name that perf_persist_valid_name() does not take */
 #define PERF_SPEC_NAME_RULE							\
 	"not a name: a-z, 0-9, _ and -, at most " __stringify(PERF_PERSIST_USER_NAME_MAX) " bytes"
+
+/* The frequency of what says none; less if the kernel allows no more */
+#define PERF_SPEC_FREQ		4000
+
+/* Events of a namespace: more are a mistake */
+#define PERF_SPECS_MAX		1024
 
 /* persistent_spec.c */
 __printf(4, 5)
@@ -480,6 +501,7 @@ struct perf_event_spec *perf_spec_new(const char *name, const char *label, const
 				      const struct perf_event_attr *attr);
 int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_error *error);
 void perf_spec_free(struct list_head *specs);
+int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec_error *error);
 bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spec *b);
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec);
 

@@ -2,6 +2,7 @@
 /*
  * A namespace of machine check events, from boot on.
  */
+#include <linux/array_size.h>
 #include <linux/init.h>
 #include <linux/perf_persistent.h>
 #include <linux/sizes.h>
@@ -9,7 +10,7 @@
 static int __init perf_persistent_mce_init(void)
 {
 	static const char *const events[] = { "mce:mce_record" };
-	s64 id = perf_persistent_create("mce_record", events, 1, SZ_16K);
+	s64 id = perf_persistent_create("mce_record", events, ARRAY_SIZE(events), SZ_16K, 0);
 
 	return id < 0 ? id : 0;
 }

@@ -265,23 +265,27 @@ void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *mem
 /**
  * perf_member_name - what the kernel calls the event of a member
  * @member:	the member, with the lock held
- *
- * Return: SYSTEM:EVENT, the name of the PMU, or, for one of a snapshot, what people call
- * it; to be freed by the caller. NULL if out of memory.
+ * @name:	out: SYSTEM:EVENT, the name of the PMU, or, for one of a snapshot, what people
+ *		call it; cut off if need be
+ * @size:	of @name
  */
-char *perf_member_name(struct perf_member *member)
+void perf_member_name(struct perf_member *member, char *name, size_t size)
 {
 	struct perf_event *event = member->event;
 
 	assert_registry();
-	if (is_snapshot(member->ns))
-		return kstrdup(member->label && *member->label ? member->label : "?", GFP_KERNEL);
+	if (is_snapshot(member->ns)) {
+		scnprintf(name, size, "%s", member->label ?: "");
+		return;
+	}
 #ifdef CONFIG_EVENT_TRACING
-	if (event->tp_event)
-		return kasprintf(GFP_KERNEL, "%s:%s", event->tp_event->class->system,
-				 trace_event_name(event->tp_event));
+	if (event->tp_event) {
+		scnprintf(name, size, "%s:%s", event->tp_event->class->system,
+			  trace_event_name(event->tp_event));
+		return;
+	}
 #endif
-	return kstrdup(event->pmu->name, GFP_KERNEL);
+	scnprintf(name, size, "%s", event->pmu->name);
 }
 
 /**

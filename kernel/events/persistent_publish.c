@@ -154,6 +154,9 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 		perf_member_settle_charge(member);
 	ns->memlock = rlimit(RLIMIT_MEMLOCK);
 	ns->published = true;
+	/* Its name counted as one. */
+	if (other)
+		perf_persist_unreserve_members(1);
 	perf_persist_published(ns);
 	perf_persist_changed(ns);
 	return 0;
@@ -241,8 +244,12 @@ void perf_persist_discard(struct perf_persist_ns *ns)
 
 	mutex_lock(&perf_persist_lock);
 	unlink = !ns->published && !ns->unlinked;
-	if (unlink)
+	if (unlink) {
+		/* Unless there was another one of that name. */
+		if (perf_persist_is_reserved(ns))
+			perf_persist_unreserve_members(1);
 		perf_persist_unlink(ns);
+	}
 	mutex_unlock(&perf_persist_lock);
 
 	if (unlink)

@@ -581,17 +581,18 @@ long perf_snapshot_take_now(struct perf_persist_ns *ns)
 	return take_for_user(ns, &req);
 }
 
-/* The oldest one, with a reference of the caller's, or NULL */
-static struct perf_persist_ns *get_oldest(struct perf_persist_ns *ns)
+/* The oldest one that is no newer than @last, with a reference of the caller's, or NULL */
+static struct perf_persist_ns *get_oldest(struct perf_persist_ns *ns, u64 last)
 {
+	struct perf_persist_ns *snap;
+
 	guard(mutex)(&perf_persist_lock);
-	if (list_empty(&ns->snapshots))
-		return NULL;
-	return get_persist_ns(list_first_entry(&ns->snapshots, struct perf_persist_ns, entry));
+	snap = list_first_entry_or_null(&ns->snapshots, struct perf_persist_ns, entry);
+	return snap && snap->id <= last ? get_persist_ns(snap) : NULL;
 }
 
 /**
- * perf_snapshot_delete_all - delete all snapshots of a namespace
+ * perf_snapshot_delete_all - delete all snapshots of a namespace that there are
  * @ns:		the namespace, with a reference of the caller's
  *
  * Called without a lock.
@@ -601,9 +602,15 @@ static struct perf_persist_ns *get_oldest(struct perf_persist_ns *ns)
 long perf_snapshot_delete_all(struct perf_persist_ns *ns)
 {
 	struct perf_persist_ns *snap;
+	u64 last = 0;
 	long ret = 0;
 
-	while (!ret && (snap = get_oldest(ns))) {
+	/* Not what a trigger takes meanwhile. */
+	scoped_guard(mutex, &perf_persist_lock) {
+		if (!list_empty(&ns->snapshots))
+			last = list_last_entry(&ns->snapshots, struct perf_persist_ns, entry)->id;
+	}
+	while (!ret && (snap = get_oldest(ns, last))) {
 		ret = perf_snapshot_delete(snap);
 		if (ret == -ENODEV) /* Somebody was faster. */
 			ret = 0;

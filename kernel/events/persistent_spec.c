@@ -17,6 +17,9 @@
 #include <linux/glob.h>
 #include <linux/kstrtox.h>
 #include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/perf_event.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -28,14 +31,19 @@
 #include "persistent.h"
 #include "persistent_internal.h"
 
-/* What perf record takes; less if the kernel allows no more */
-#define PERF_SPEC_FREQ		4000
-
-/* More than that is a mistake. */
-#define PERF_SPECS_MAX		1024
-
 #define PERF_SPEC_TYPES		(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
 				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+
+/* What terms and names add to */
+static const struct perf_event_attr perf_spec_attr = {
+	.size		= sizeof(perf_spec_attr),
+	.disabled	= 1,
+	.sample_type	= PERF_SPEC_TYPES,
+	.read_format	= PERF_FORMAT_LOST | PERF_FORMAT_TOTAL_TIME_ENABLED |
+			  PERF_FORMAT_TOTAL_TIME_RUNNING,
+	.sample_id_all	= 1,
+	.write_backward	= 1,
+};
 
 static const struct {
 	const char	*name;
@@ -216,11 +224,6 @@ static int parse_rate(struct spec_line *line, const char *term, const char *valu
 		return ret;
 	if (!rate || rate > S64_MAX)
 		return perf_spec_fail(line->error, -EINVAL, term, "out of range");
-	/* As perf_event_open() */
-	if (freq && rate > READ_ONCE(sysctl_perf_event_sample_rate))
-		return perf_spec_fail(line->error, -EINVAL, term,
-				      "more than kernel.perf_event_max_sample_rate, %d",
-				      READ_ONCE(sysctl_perf_event_sample_rate));
 	attr->freq = freq;
 	attr->sample_period = rate;
 	return 0;
@@ -248,7 +251,6 @@ static int parse_term(struct spec_line *line, char *term)
 			return perf_spec_fail(line->error, -EINVAL, term,
 					      "'callchain' has no value");
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-		attr->sample_max_stack = sysctl_perf_event_max_stack;
 		return 0;
 	}
 	if (!strcmp(key, "name")) {
@@ -301,7 +303,7 @@ static void set_defaults(struct spec_line *line)
 		attr->sample_period = 1;
 	} else {
 		attr->freq = 1;
-		attr->sample_freq = min(PERF_SPEC_FREQ, READ_ONCE(sysctl_perf_event_sample_rate));
+		attr->sample_freq = PERF_SPEC_FREQ;
 	}
 }
 
@@ -491,15 +493,7 @@ int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_
 	struct spec_line line = {
 		.specs	= &new,
 		.error	= error,
-		.attr	= {
-			.size		= sizeof(line.attr),
-			.disabled	= 1,
-			.sample_type	= PERF_SPEC_TYPES,
-			.read_format	= PERF_FORMAT_LOST | PERF_FORMAT_TOTAL_TIME_ENABLED |
-					  PERF_FORMAT_TOTAL_TIME_RUNNING,
-			.sample_id_all	= 1,
-			.write_backward	= 1,
-		},
+		.attr	= perf_spec_attr,
 	};
 	const char *c;
 	char *copy;
@@ -528,6 +522,44 @@ int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_
 }
 
 /**
+ * perf_spec_parse_size - find out how large a buffer is to be
+ * @text:	a number of bytes; K, M and G are known
+ * @size:	out: that, rounded up to a power of two of pages
+ * @error:	out: what is wrong; or NULL
+ *
+ * Return: 0 or -EINVAL.
+ */
+int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec_error *error)
+{
+	static const char units[] = "KMG";
+	unsigned int digits = strspn(text, "0123456789");
+	const char *unit = NULL;
+	char number[24];
+	u64 bytes;
+
+	if (text[digits]) {
+		unit = strchr(units, toupper(text[digits]));
+		if (!unit || text[digits + 1])
+			goto err;
+	}
+	if (!digits || digits >= sizeof(number))
+		goto err;
+	strscpy(number, text, digits + 1);
+	if (kstrtou64(number, 10, &bytes) || !bytes)
+		goto err;
+	if (unit && check_shl_overflow(bytes, 10 * (unit - units + 1), &bytes))
+		goto err;
+	/* A buffer has an int of pages, and what is more cannot be rounded up. */
+	if (bytes > min_t(u64, (u64)INT_MAX / 2 << PAGE_SHIFT, ULONG_MAX / 2))
+		return perf_spec_fail(error, -EINVAL, text, "out of range");
+	*size = roundup_pow_of_two(PFN_UP(bytes)) << PAGE_SHIFT;
+	return 0;
+
+err:
+	return perf_spec_fail(error, -EINVAL, text, "not a size, as 256K or 1M");
+}
+
+/**
  * perf_spec_same - are two events the same
  * @a:		one
  * @b:		the other
@@ -540,16 +572,50 @@ bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spe
 	       !strcmp(a->label, b->label) && !strcmp(a->filter ?: "", b->filter ?: "");
 }
 
+/* Would perf_spec_parse() make the same of what is shown? */
+static bool can_show(const struct perf_event_spec *spec, const char *known)
+{
+	const struct perf_event_attr *attr = &spec->attr;
+	struct perf_event_attr said = perf_spec_attr;
+
+	said.type = attr->type;
+	said.config = attr->config;
+	said.config1 = attr->config1;
+	said.config2 = attr->config2;
+	said.config3 = attr->config3;
+	said.freq = attr->freq;
+	said.sample_period = attr->sample_period;
+	said.disabled = attr->disabled;
+	said.sample_max_stack = attr->sample_max_stack;
+	said.sample_type |= attr->sample_type & PERF_SAMPLE_CALLCHAIN;
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		said.sample_type |= PERF_SAMPLE_RAW;
+	if (memcmp(&said, attr, sizeof(said)) || !attr->sample_period)
+		return false;
+	if (strpbrk(spec->label, "/, \t\n"))
+		return false;
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		return strchr(spec->name, ':');
+	return known || (!is_for_tools(spec->name) && perf_pmu_type(spec->name) == attr->type);
+}
+
 /**
  * perf_spec_show - write an event as perf_spec_parse() reads it
  * @m:		where to, without the end of the line
  * @spec:	the event
+ *
+ * One that perf made may be more than can be said here: it is a comment, with its label.
  */
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec)
 {
 	const struct perf_event_attr *attr = &spec->attr;
 	const char *known = known_name(attr), *name = known ?: spec->name;
 
+	if (!can_show(spec, known)) {
+		seq_puts(m, "# ");
+		seq_escape(m, spec->label, "\n\\");
+		return;
+	}
 	seq_printf(m, "%s/", name);
 	if (attr->type != PERF_TYPE_TRACEPOINT && !known) {
 		seq_printf(m, "config=0x%llx,", attr->config);

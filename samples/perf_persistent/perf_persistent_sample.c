@@ -35,7 +35,8 @@ static void tick(struct work_struct *work)
 static int __init perf_sample_init(void)
 {
 	static const char *const events[] = { "perf_sample:perf_sample_tick" };
-	s64 id = perf_persistent_create("perf_sample", events, ARRAY_SIZE(events), SZ_64K);
+	s64 id = perf_persistent_create("perf_sample", events, ARRAY_SIZE(events), SZ_64K,
+					PERF_PERSISTENT_TASKS);
 
 	/* What a driver is for does not depend on being recorded. */
 	if (id < 0)

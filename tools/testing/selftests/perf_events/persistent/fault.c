@@ -10,7 +10,7 @@
 #include "fail_nth.h"
 
 /* More places than any act has */
-#define MAX_NTH	500
+#define MAX_NTH	2000
 
 /* Snapshots that are kept, unless somebody says otherwise */
 #define NR_KEPT	8
@@ -569,6 +569,90 @@ static bool is_armed(struct scene *s)
 }
 
 /* From the first to the last step, as a program does it that gives up on errors. */
+/* perffs */
+
+static const char *fs_path(struct scene *s, const char *file)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/%s", s->ns, file);
+	return path;
+}
+
+static bool fs_reads(struct scene *s, const char *file, const char *text)
+{
+	char read[256] = "";
+
+	return read_file(fs_path(s, file), read, sizeof(read)) >= 0 && !strcmp(read, text);
+}
+
+static int a_mount(struct scene *s)
+{
+	static bool mounted;
+	int err = 0;
+
+	if (!mounted)
+		err = mount_perffs();
+	mounted = !err;
+	return err;
+}
+
+static int do_mkdir(struct scene *s)
+{
+	return neg_errno(mkdir(fs_path(s, ""), 0700));
+}
+
+static bool no_dir(struct scene *s)
+{
+	return access(fs_path(s, ""), F_OK);
+}
+
+static bool is_empty_dir(struct scene *s)
+{
+	return fs_reads(s, "enabled", "0\n") && fs_reads(s, "events", "") && no_ns(s);
+}
+
+static int a_dir(struct scene *s)
+{
+	int err = a_mount(s);
+
+	return err ? err : do_mkdir(s);
+}
+
+static int do_write_events(struct scene *s)
+{
+	return write_file(fs_path(s, "events"), "page-faults/period=1/");
+}
+
+static bool has_events(struct scene *s)
+{
+	return fs_reads(s, "events", "page-faults/period=1/\n");
+}
+
+static int a_dir_with_events(struct scene *s)
+{
+	int err = a_dir(s);
+
+	if (!err)
+		err = do_write_events(s);
+	return err ? err : write_file(fs_path(s, "buffer_size"), "4K");
+}
+
+static int do_write_enabled(struct scene *s)
+{
+	return write_file(fs_path(s, "enabled"), "1");
+}
+
+static bool is_not_enabled(struct scene *s)
+{
+	return fs_reads(s, "enabled", "0\n") && has_events(s) && no_ns(s);
+}
+
+static bool fs_records(struct scene *s)
+{
+	return fs_reads(s, "enabled", "1\n") && has_events(s) && ns_lookup(s->ns);
+}
+
 static int do_all(struct scene *s)
 {
 	int err = published(s);
@@ -730,6 +814,21 @@ FIXTURE_VARIANT_ADD(fault, trigger)
 FIXTURE_VARIANT_ADD(fault, trigger_event)
 {
 	.act = { an_event_to_arm, do_arm, not_armed, is_armed },
+};
+
+FIXTURE_VARIANT_ADD(fault, mkdir)
+{
+	.act = { a_mount, do_mkdir, no_dir, is_empty_dir },
+};
+
+FIXTURE_VARIANT_ADD(fault, perffs_events)
+{
+	.act = { a_dir, do_write_events, is_empty_dir, has_events },
+};
+
+FIXTURE_VARIANT_ADD(fault, perffs_enabled)
+{
+	.act = { a_dir_with_events, do_write_enabled, is_not_enabled, fs_records },
 };
 
 FIXTURE_VARIANT_ADD(fault, all)

@@ -138,7 +138,7 @@ put '!cpu-clock/callchain,freq=99/' events &&
 	is events 'sched:sched_process_exec/period=1/ if pid > 0'
 result $? "take one away"
 
-printf 'cs/period=7/\nsched:sched_process_f*\n' >>"$d/events" &&
+printf '# a comment\ncs/period=7/\nsched:sched_process_f*\n' >>"$d/events" &&
 	has events '^context-switches/period=7/$' &&
 	has events '^sched:sched_process_fork/period=1/$' &&
 	put '!cs/period=7/' events && put '!sched:sched_process_f*' events &&
@@ -169,6 +169,18 @@ put 'sched:sched_process_exit if nonsense == 1' events &&
 	[ "$(status state)" = new ] && put '!sched:sched_process_exit if nonsense == 1' events
 result $? "a filter that is wrong"
 
+put 'cpu-clock/freq=1999999999/' events &&
+	refused 1 enabled 'Invalid' "'cpu-clock': freq= is more than" &&
+	put '!cpu-clock/freq=1999999999/' events
+result $? "a frequency that is too high"
+
+max=/proc/sys/kernel/perf_event_max_persistent
+old=$(cat $max)
+echo 1 >$max && ! mkdir "$d-2" 2>/dev/null && refused 1 enabled 'No space' && echo "$old" >$max &&
+	mkdir "$d-2" && rmdir "$d-2" && [ "$(status state)" = new ]
+result $? "no more than the sysctl allows"
+echo "$old" >$max
+
 refused maybe enabled 'Invalid' "'maybe': neither 0 nor 1" && put 0 enabled && is enabled 0
 result $? "enabled is 0 or 1"
 
@@ -197,8 +209,8 @@ done
 [ "$(status overwritten)" != "0 bytes" ] && [ "$(status lost)" = "0 records" ]
 result $? "it overwrites what is oldest"
 
-put 0 enabled && is enabled 0 && [ "$(status state)" = disabled ] && put on enabled &&
-	is enabled 1
+put 0 enabled && is enabled 0 && [ "$(status state)" = disabled ] && put 1 enabled &&
+	is enabled 1 && refused off enabled 'Invalid' "'off': neither 0 nor 1" && is enabled 1
 result $? "stop, and go on"
 
 #
@@ -209,6 +221,10 @@ put 1 snapshot && is snapshot "$ns.1" && [ -d "$d.1" ] && [ -e "$d.1/status" ] &
 	[ ! -e "$d.1/enabled" ] && grep -q '^state: snapshot$' "$d.1/status" &&
 	has events '^sched:sched_process_exec'
 result $? "take a snapshot"
+
+refused "$ns.1" snapshot 'Invalid' "'$ns.1': neither 0 nor 1" &&
+	refused no snapshot 'Invalid' "'no': neither 0 nor 1" && [ -e "$d.1/status" ]
+result $? "a word does not delete snapshots"
 
 put 1 snapshot && put 1 snapshot && put 1 snapshot && [ ! -e "$d.1" ] && [ -e "$d.4" ] &&
 	put 1 keep && [ ! -e "$d.3" ] && [ -e "$d.4" ] &&
@@ -248,6 +264,8 @@ refused 'panic' triggers 'Invalid' "'panic': ' : stop' or" &&
 	refused 'panic : snapshot' triggers 'Invalid' "'panic': cannot be" &&
 	refused 'oops : stop after=5' triggers 'Invalid' "'after=5': not a time" &&
 	refused 'oops : stop often=5' triggers 'Invalid' "'often=5': not one of" &&
+	refused "sched:sched_process_exec if $(printf 'pid == 1 && %.0s' 1 2 3 4 5) pid : stop" \
+		triggers 'too long' "'sched:sched_process_exec if pid == 1" &&
 	refused 'cpu-clok : stop' triggers 'No such file' "'cpu-clok': no such event" &&
 	refused '!oops : stop' triggers 'No such file' "'oops : stop': is not among"
 result $? "triggers that are wrong"

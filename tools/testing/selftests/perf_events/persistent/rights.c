@@ -725,6 +725,37 @@ TEST_F(rights, names_in_sysfs)
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
+/* A program with more rights writes its messages to what it was given. */
+TEST_F(rights, perffs_opener)
+{
+	int pidfd, fd, child_fd, to_parent[2];
+	char path[512], text[8];
+	pid_t pid;
+
+	ASSERT_EQ(0, mount_perffs());
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/enabled", self->ns);
+	ASSERT_EQ(0, pipe(to_parent));
+	pid = fork_child();
+	if (!pid) {
+		drop_caps(privileges());
+		fd = open(path, O_WRONLY);
+		if (write(to_parent[1], &fd, sizeof(fd)) == sizeof(fd))
+			pause();
+		_exit(0);
+	}
+	ASSERT_EQ((ssize_t)sizeof(child_fd), read(to_parent[0], &child_fd, sizeof(child_fd)));
+	ASSERT_LE(0, child_fd);
+	pidfd = syscall(SYS_pidfd_open, pid, 0);
+	ASSERT_LE(0, pidfd);
+	fd = syscall(SYS_pidfd_getfd, pidfd, child_fd, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EACCES, neg_errno(write(fd, "0", 1)));
+	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
+	EXPECT_EQ('1', text[0]);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* To see what is on, and to switch it, takes CAP_PERFMON, which root need not have. */
 TEST_F(rights, enabled_in_perffs)
 {

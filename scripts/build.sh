@@ -74,6 +74,8 @@ make_selftests()
 {
 	make -s -B -C "$dir" OUTPUT="$selftests" CC="$cc" TEST_GEN_MODS_DIR= \
 		KHDR_INCLUDES="-isystem $kernel/usr/include"
+	make -s -B -C "$dir/.." OUTPUT="$selftests" CC="$cc" \
+		KHDR_INCLUDES="-isystem $kernel/usr/include" "$selftests/tracepoint"
 	make -s -C "$dir" OUTPUT="$selftests" TEST_GEN_MODS_DIR= \
 		COLLECTION=persistent emit_tests |
 		sed -n 's/^persistent://p' >"$selftests/list"
@@ -102,7 +104,7 @@ selftests)
 		echo "build: there are no tests in $dir" >&2
 		exit 1
 	fi
-	build "$selftests" "$dir $src/tools/testing/selftests/lib.mk
+	build "$selftests" "$dir $dir/../tracepoint.c $src/tools/testing/selftests/lib.mk
 		$src/tools/testing/selftests/kselftest_harness.h
 		$kernel/usr/include/linux/perf_event.h" make_selftests
 	"$0" module

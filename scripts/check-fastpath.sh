@@ -21,7 +21,9 @@ functions='perf_output_begin perf_output_begin_forward perf_output_begin_backwar
 	perf_event_output_backward __perf_event_overflow perf_event_overflow
 	perf_swevent_overflow perf_swevent_event perf_tp_event __perf_tp_event_target_task
 	perf_bp_event ___perf_sw_event __perf_sw_event perf_event_header__init_id
-	__perf_event_header__init_id perf_output_read perf_swevent_hrtimer'
+	__perf_event_header__init_id perf_output_read perf_swevent_hrtimer
+	perf_trace_begin perf_trace_begin_task perf_trace_end perf_tp_reserve perf_tp_commit
+	perf_tp_copy tp_reserve_any tp_interrupted'
 
 for set in off on; do
 	o=$out/$set
@@ -33,12 +35,15 @@ for set in off on; do
 		make -s -C "$src" O="$o" olddefconfig
 	fi
 	make -s -C "$src" O="$o" LOCALVERSION= CC="${CC:-gcc}" -j"$(nproc)" \
-		kernel/events/core.s kernel/events/ring_buffer.s
+		kernel/events/core.s kernel/events/ring_buffer.s kernel/events/tracepoint.s
 	for f in $functions; do
-		cat "$o/kernel/events/core.s" "$o/kernel/events/ring_buffer.s" |
+		cat "$o/kernel/events/core.s" "$o/kernel/events/ring_buffer.s" \
+			"$o/kernel/events/tracepoint.s" |
 		awk -v f="$f" '
 			$0 == f ":"		{ on = 1 }
 			on && /^\t\.size\t/	{ exit }
+			# Comments name what has a number of its own in each build.
+			{ sub(/[ \t]*#.*/, "") }
 			on && !/^\t\.(loc|file|cfi|p2align|section|text|previous|pushsection|popsection)/ {
 				while (match($0, /\.L[A-Za-z]*[0-9]+|\.[0-9]+(b|f)?/)) {
 					l = substr($0, RSTART, RLENGTH)

@@ -77,12 +77,12 @@ style()
 		# It says 1 when it has found something, and perl more when it died.
 		[ $? -le 1 ]
 	}
-	# shellcheck disable=SC2046 # names without spaces
+	export -f checkpatch
+	# shellcheck disable=SC2016,SC2046 # for each shell; names without spaces
 	exported $(series_names) | (
 		cd build/linux || exit
-		while read -r patch; do
-			checkpatch "$patch" || exit
-		done
+		# What it says of a patch is short, so that lines do not mix.
+		xargs -P "$(nproc)" -n 1 bash -c 'checkpatch "$0"' || exit
 		for file in "$top"/bench/*.[ch]; do
 			checkpatch -f "$file" || exit
 		done

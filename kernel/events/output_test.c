@@ -2,7 +2,8 @@
 /*
  * KUnit test for what perf writes into its buffers: each sample is written by
  * perf_output_sample() and, field by field, by the code below, and both must
- * come out the same.
+ * come out the same. Samples of tracepoints are written by perf_tp_event() without
+ * a plan, by perf_tp_copy() and in place, and all three must come out the same.
  */
 
 #include <kunit/test.h>
@@ -10,6 +11,8 @@
 #include <linux/perf_regs.h>
 #include <linux/pid_namespace.h>
 #include <linux/prandom.h>
+#include <linux/sched/clock.h>
+#include <linux/trace_events.h>
 
 #include "internal.h"
 
@@ -502,6 +505,553 @@ static void test_pids(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->data.tid_entry.pid, 0);
 }
 
+/*
+ * Samples of tracepoints.
+ */
+#ifdef CONFIG_EVENT_TRACING
+
+#define TEST_TP_TYPE	4711
+#define TEST_TP_WORDS	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
+			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
+			 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |	\
+			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+#define TEST_TP_USUAL	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
+			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
+			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW)
+
+enum test_tp_way { TP_LONG, TP_COPY, TP_PLACE, TP_WAYS };
+
+struct test_tp {
+	struct test_buffer	buffer;
+	struct perf_event	*event;
+	struct hlist_head	head;
+	struct trace_event_call	call;
+	struct pt_regs		regs;
+	struct rnd_state	rnd;
+	/* What all three ways begin with. */
+	unsigned long		offset;
+	unsigned long		tail;
+	unsigned int		size;
+	long			lost;
+	u64			count;
+	u64			interrupts;
+	u64			record[32];
+	struct perf_sample_data	data;
+	/* How each of them ended. */
+	struct {
+		u8			*data;
+		struct perf_event_mmap_page user_page;
+		unsigned long		head;
+		long			lost;
+		u64			count;
+		u64			time;
+	} end[TP_WAYS];
+	unsigned int		planned;
+	unsigned int		in_place;
+};
+
+static void tp_set_type(struct perf_event *event, u64 type, bool backward)
+{
+	const u64 early = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+
+	event->attr.sample_type = type;
+	event->attr.write_backward = backward;
+	event->overflow_handler = backward ? perf_event_output_backward :
+					     perf_event_output_forward;
+	/* As perf_event__header_size() and perf_event__id_header_size() do it. */
+	event->header_size = hweight64(type & early) * sizeof(u64);
+	event->id_header_size = hweight64(type & TEST_TP_WORDS & ~early) * sizeof(u64);
+}
+
+static struct test_tp *tp_create(struct kunit *test)
+{
+	struct test_context *t = test->priv;
+	struct perf_event *event = t->event;
+	struct test_tp *tp;
+	int way;
+
+	tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tp);
+	tp->event = event;
+	tp->call.event.type = TEST_TP_TYPE;
+	buffer_create(test, &tp->buffer);
+	tp->buffer.rb->user_page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tp->buffer.rb->user_page);
+	for (way = 0; way < TP_WAYS; way++) {
+		tp->end[way].data = kunit_kmalloc(test, perf_data_size(tp->buffer.rb),
+						  GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, tp->end[way].data);
+	}
+	prandom_seed_state(&tp->rnd, TEST_SEED);
+	perf_fetch_caller_regs(&tp->regs);
+
+	event->rb = tp->buffer.rb;
+	event->state = PERF_EVENT_STATE_ACTIVE;
+	event->attr.sample_period = 1;
+	event->hw.sample_period = 1;
+	event->hw.last_period = 1;
+	tp_set_type(event, TEST_TP_USUAL, true);
+	INIT_HLIST_HEAD(&tp->head);
+	hlist_add_head(&event->hlist_entry, &tp->head);
+	return tp;
+}
+
+static void tp_event(struct test_tp *tp)
+{
+	perf_tp_event(TEST_TP_TYPE, tp->count, tp->record, tp->size, &tp->regs, &tp->head,
+		      perf_swevent_get_recursion_context(), NULL);
+}
+
+static void tp_in_place(struct test_tp *tp)
+{
+	const size_t head = sizeof(struct trace_entry);
+	struct perf_tp_sample sample;
+	void *to;
+
+	to = perf_tp_reserve(&sample, &tp->call, &tp->head, tp->size,
+			     instruction_pointer(&tp->regs));
+	if (!to) {
+		tp_event(tp);
+		return;
+	}
+	tp->in_place++;
+	memcpy(to + head, (void *)tp->record + head, tp->size - head);
+	perf_tp_commit(&sample);
+}
+
+/* The one field that differs; only of a record that does not cross pages. */
+static u64 tp_take_time(struct test_tp *tp)
+{
+	struct perf_buffer *rb = tp->buffer.rb;
+	unsigned long place = local_read(&rb->head) & (perf_data_size(rb) - 1);
+	unsigned long page_size = PAGE_SIZE << page_order(rb);
+	const int time = 4 * sizeof(u64);
+	u64 *p, value;
+
+	place = (place + time) & (perf_data_size(rb) - 1);
+	p = rb->data_pages[place / page_size] + place % page_size;
+	value = *p;
+	*p = 0;
+	return value;
+}
+
+static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
+{
+	struct perf_buffer *rb = tp->buffer.rb;
+	unsigned long page_size = PAGE_SIZE << page_order(rb);
+	unsigned long flags;
+	int i;
+
+	for (i = 0; i < TEST_PAGES; i++)
+		memset(rb->data_pages[i], 0xee, page_size);
+	memset(rb->user_page, 0, sizeof(*rb->user_page));
+	rb->user_page->data_tail = tp->tail;
+	local_set(&rb->head, tp->offset);
+	local_set(&rb->lost, tp->lost);
+	/* Nobody is woken. */
+	local_set(&rb->wakeup, tp->event->attr.write_backward ? -tp->offset : tp->offset);
+	rb->watermark = LONG_MAX;
+	local64_set(&tp->event->count, 0);
+	local64_set(&tp->event->hw.period_left, 0);
+	tp->event->hw.interrupts = tp->interrupts;
+
+	preempt_disable();
+	local_irq_save(flags);
+	tp->event->tp_plan = 0;
+	if (way != TP_LONG)
+		perf_tp_plan_make(tp->event);
+	local_irq_restore(flags);
+	tp->planned += !!tp->event->tp_plan;
+	if (way == TP_PLACE && tp->count == 1)
+		tp_in_place(tp);
+	else
+		tp_event(tp);
+	preempt_enable();
+
+	tp->end[way].time = take_time ? tp_take_time(tp) : 0;
+	for (i = 0; i < TEST_PAGES; i++)
+		memcpy(tp->end[way].data + i * page_size, rb->data_pages[i], page_size);
+	tp->end[way].user_page = *rb->user_page;
+	tp->end[way].head = local_read(&rb->head);
+	tp->end[way].lost = local_read(&rb->lost);
+	tp->end[way].count = local64_read(&tp->event->count);
+}
+
+/* Entries tell whether the task is to be scheduled, which somebody may want at any time. */
+static unsigned int tp_resched(void)
+{
+	return !!tif_need_resched() | !!test_preempt_need_resched() << 1;
+}
+
+/* All three on the same CPU, with the same to tell. */
+static void tp_write_all(struct test_tp *tp, bool take_time)
+{
+	unsigned int resched, planned = tp->planned, in_place = tp->in_place;
+	bool same;
+	int way;
+
+	do {
+		tp->planned = planned;
+		tp->in_place = in_place;
+		preempt_disable();
+		resched = tp_resched();
+		for (way = 0; way < TP_WAYS; way++)
+			tp_write(tp, way, take_time);
+		same = tp_resched() == resched;
+		preempt_enable();
+	} while (!same);
+}
+
+static bool tp_equal(struct test_tp *tp, enum test_tp_way a, enum test_tp_way b)
+{
+	return tp->end[a].head == tp->end[b].head && tp->end[a].lost == tp->end[b].lost &&
+	       tp->end[a].count == tp->end[b].count &&
+	       !memcmp(&tp->end[a].user_page, &tp->end[b].user_page,
+		       sizeof(tp->end[a].user_page)) &&
+	       !memcmp(tp->end[a].data, tp->end[b].data, perf_data_size(tp->buffer.rb));
+}
+
+static void tp_check(struct kunit *test, struct test_tp *tp, bool take_time)
+{
+	u64 type = tp->event->attr.sample_type;
+	u64 before = local_clock(), after;
+	int way;
+
+	tp_write_all(tp, take_time);
+	after = local_clock();
+	KUNIT_EXPECT_TRUE_MSG(test, tp_equal(tp, TP_LONG, TP_COPY),
+			      "copy: sample_type %#llx at %#lx", type, tp->offset);
+	KUNIT_EXPECT_TRUE_MSG(test, tp_equal(tp, TP_LONG, TP_PLACE),
+			      "in place: sample_type %#llx at %#lx", type, tp->offset);
+	for (way = 0; take_time && way < TP_WAYS; way++) {
+		KUNIT_EXPECT_GE(test, tp->end[way].time, before);
+		KUNIT_EXPECT_LE(test, tp->end[way].time, after);
+	}
+}
+
+static void tp_fill(struct test_tp *tp)
+{
+	struct perf_buffer *rb = tp->buffer.rb;
+	unsigned long page_size = PAGE_SIZE << page_order(rb);
+	unsigned long words = perf_data_size(rb) / sizeof(u64);
+
+	/* Of all places, those around the end of a page more often. */
+	tp->offset = prandom_u32_state(&tp->rnd) % words * sizeof(u64);
+	if (prandom_u32_state(&tp->rnd) % 2)
+		tp->offset = round_down(tp->offset, page_size) +
+			     prandom_u32_state(&tp->rnd) % 64 * sizeof(u64);
+	tp->tail = tp->offset;
+	/* A multiple of eight with the size itself in front, of at least the entry. */
+	tp->size = (2 + prandom_u32_state(&tp->rnd) % 24) * sizeof(u64) - sizeof(u32);
+	tp->count = 1;
+	prandom_bytes_state(&tp->rnd, tp->record, sizeof(tp->record));
+}
+
+/* Each set of fields that a plan may have, in both directions, with and without room. */
+static void test_tp_layouts(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test);
+	struct perf_buffer *rb = tp->buffer.rb;
+	int n;
+
+	for (n = 0; n < TEST_SETS; n++) {
+		u64 type = prandom_u32_state(&tp->rnd) & TEST_TP_WORDS;
+		bool backward = prandom_u32_state(&tp->rnd) % 2;
+
+		/* PERF_SAMPLE_IDENTIFIER and the rest are far apart. */
+		if (prandom_u32_state(&tp->rnd) % 2)
+			type |= PERF_SAMPLE_IDENTIFIER;
+		tp_set_type(tp->event, type | PERF_SAMPLE_RAW, backward);
+		tp_fill(tp);
+		if (prandom_u32_state(&tp->rnd) % 8 == 0)
+			tp->count = 1 + prandom_u32_state(&tp->rnd) %
+					(type & PERF_SAMPLE_PERIOD ? S32_MAX : 4);
+		rb->overwrite = prandom_u32_state(&tp->rnd) % 2;
+		rb->paused = prandom_u32_state(&tp->rnd) % 16 == 0;
+		tp->lost = prandom_u32_state(&tp->rnd) % 16 == 0;
+		if (!rb->overwrite && prandom_u32_state(&tp->rnd) % 2)
+			tp->tail = tp->offset + (backward ? -1 : 1) *
+				   (prandom_u32_state(&tp->rnd) % 32 * sizeof(u64) -
+				    perf_data_size(rb));
+		tp_check(test, tp, false);
+	}
+	KUNIT_EXPECT_EQ(test, tp->planned, 2 * TEST_SETS);
+	KUNIT_EXPECT_GT(test, tp->in_place, TEST_SETS / 2);
+}
+
+/* The layout that is compiled in has the time of the real clock. */
+static void test_tp_usual(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test);
+	int n;
+
+	tp->event->clock = local_clock;
+	tp->buffer.rb->overwrite = 1;
+	for (n = 0; n < TEST_SETS; n++) {
+		tp_fill(tp);
+		tp_check(test, tp, true);
+	}
+	KUNIT_EXPECT_EQ(test, tp->planned, 2 * TEST_SETS);
+	KUNIT_EXPECT_GT(test, tp->in_place, TEST_SETS / 2);
+}
+
+/* In interrupts, and with them disabled, an entry says so. */
+static void test_tp_flags(struct kunit *test)
+{
+	static const unsigned int contexts[] = {
+		0, SOFTIRQ_OFFSET, SOFTIRQ_DISABLE_OFFSET, HARDIRQ_OFFSET,
+		HARDIRQ_OFFSET + SOFTIRQ_OFFSET, 3 * PREEMPT_OFFSET, 20 * PREEMPT_OFFSET,
+	};
+	/* May come at any time */
+	const unsigned int resched = (TRACE_FLAG_NEED_RESCHED | TRACE_FLAG_PREEMPT_RESCHED) << 16;
+	struct test_tp *tp = tp_create(test);
+	unsigned int inlined, full;
+	unsigned long flags;
+	int i, off;
+
+	tp->buffer.rb->overwrite = 1;
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		for (off = 0; off < 2; off++) {
+			tp_fill(tp);
+			tp->offset = PAGE_SIZE;
+			if (off)
+				local_irq_save(flags);
+			/* Preemption's counter is all that tells an interrupt. */
+			preempt_count_add(contexts[i]);
+			tp_write_all(tp, false);
+			inlined = tracing_gen_ctx_irq_test(0) & ~resched;
+			full = __tracing_gen_ctx_irq_test(0) & ~resched;
+			preempt_count_sub(contexts[i]);
+			if (off)
+				local_irq_restore(flags);
+			KUNIT_EXPECT_TRUE_MSG(test, tp_equal(tp, TP_LONG, TP_PLACE),
+					      "context %#x, interrupts %s", contexts[i],
+					      off ? "off" : "on");
+			KUNIT_EXPECT_EQ_MSG(test, inlined, full, "context %#x", contexts[i]);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, tp->in_place, 2 * ARRAY_SIZE(contexts));
+
+	/* And what disables bottom halves, or migration, in whatever way that is done. */
+	local_bh_disable();
+	inlined = tracing_gen_ctx_irq_test(0) & ~resched;
+	full = __tracing_gen_ctx_irq_test(0) & ~resched;
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, inlined, full);
+	migrate_disable();
+	inlined = tracing_gen_ctx_irq_test(0) & ~resched;
+	full = __tracing_gen_ctx_irq_test(0) & ~resched;
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, inlined, full);
+}
+
+/* Where others write, too, nothing can be read back. */
+static void test_tp_shared(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test);
+	struct perf_buffer *rb = tp->buffer.rb;
+
+	rb->overwrite = 1;
+	for (rb->shared = 0; rb->shared < 2; rb->shared++) {
+		tp->in_place = 0;
+		tp_fill(tp);
+		tp->offset = PAGE_SIZE;
+		tp_check(test, tp, false);
+		KUNIT_EXPECT_EQ(test, tp->in_place, !rb->shared);
+	}
+}
+
+/* The record that is being written stays whole, whatever an NMI handler writes. */
+static void test_tp_interrupted(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test);
+	struct perf_buffer *rb = tp->buffer.rb;
+	struct perf_output_handle handle;
+	struct perf_tp_sample sample;
+	u64 words[8] = {}, *place;
+	int backward, n, written;
+
+	rb->overwrite = 1;
+	for (backward = 0; backward < 2; backward++) {
+		tp_set_type(tp->event, TEST_TP_USUAL, backward);
+		tp_fill(tp);
+		tp->offset = 3 * PAGE_SIZE + PAGE_SIZE / 2;
+		tp_write(tp, TP_COPY, false);
+		/* What is left is a number of theirs. */
+		tp->size = 4 * sizeof(words) - tp->event->tp_size;
+
+		preempt_disable();
+		place = perf_tp_reserve(&sample, &tp->call, &tp->head, tp->size, 1);
+		if (place) {
+			memcpy(place, tp->record, tp->size);
+			for (n = 0, written = 0; n < 1000; n++) {
+				if (perf_output_begin(&handle, &tp->data, tp->event,
+						      sizeof(words)))
+					break;
+				perf_output_copy(&handle, words, sizeof(words));
+				perf_output_end(&handle);
+				written++;
+			}
+			n = memcmp(place, tp->record, tp->size);
+			perf_tp_commit(&sample);
+		}
+		preempt_enable();
+		KUNIT_ASSERT_NOT_NULL(test, place);
+		KUNIT_EXPECT_EQ(test, n, 0);
+		/* All the rest of the buffer was theirs. */
+		KUNIT_EXPECT_EQ(test, written, (perf_data_size(rb) - tp->event->tp_size -
+						tp->size) / sizeof(words));
+		KUNIT_EXPECT_EQ(test, local_read(&rb->lost), 1);
+		KUNIT_EXPECT_EQ(test, rb->user_page->data_head, local_read(&rb->head));
+		KUNIT_EXPECT_EQ(test, rb->nest, 0);
+
+		/* After that they may write as before. */
+		KUNIT_EXPECT_EQ(test, perf_output_begin(&handle, &tp->data, tp->event,
+							sizeof(words)), 0);
+		perf_output_copy(&handle, words, sizeof(words));
+		perf_output_end(&handle);
+	}
+}
+
+static u32 tp_make(struct perf_event *event)
+{
+	event->tp_plan = 0;
+	guard(irqsave)();
+	perf_tp_plan_make(event);
+	return event->tp_plan;
+}
+
+/* What makes an event unusual, one at a time. */
+static void test_tp_plan(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test);
+	struct perf_event *event = tp->event;
+	u32 usual;
+
+#define expect_no_plan(set, unset)					\
+do {									\
+	set;								\
+	KUNIT_EXPECT_EQ_MSG(test, tp_make(event), 0, #set);		\
+	unset;								\
+	KUNIT_EXPECT_EQ_MSG(test, tp_make(event), usual, #unset);	\
+} while (0)
+
+	usual = tp_make(event);
+	KUNIT_EXPECT_NE(test, usual, 0);
+	expect_no_plan(tp_set_type(event, TEST_TP_USUAL | PERF_SAMPLE_CALLCHAIN, true),
+		       tp_set_type(event, TEST_TP_USUAL, true));
+	expect_no_plan(tp_set_type(event, TEST_TP_USUAL & ~PERF_SAMPLE_RAW, true),
+		       tp_set_type(event, TEST_TP_USUAL, true));
+	expect_no_plan(event->attr.sample_period = 0, event->attr.sample_period = 1);
+	expect_no_plan(event->attr.freq = 1, event->attr.freq = 0);
+	expect_no_plan(event->attr.sigtrap = 1, event->attr.sigtrap = 0);
+	expect_no_plan(event->attr.aux_pause = 1, event->attr.aux_pause = 0);
+	expect_no_plan(event->attr.aux_resume = 1, event->attr.aux_resume = 0);
+	expect_no_plan(event->attr.exclude_kernel = 1, event->attr.exclude_kernel = 0);
+	expect_no_plan((event->attr.watermark = 0, event->attr.wakeup_events = 1),
+		       (event->attr.watermark = 1, event->attr.wakeup_events = 0));
+	expect_no_plan(atomic_set(&event->event_limit, 1), atomic_set(&event->event_limit, 0));
+	expect_no_plan(event->fasync = (void *)1, event->fasync = NULL);
+	expect_no_plan(event->hw.state = PERF_HES_STOPPED, event->hw.state = 0);
+	expect_no_plan(event->parent = event, event->parent = NULL);
+	expect_no_plan(event->ns = NULL, event->ns = &init_pid_ns);
+	expect_no_plan(event->overflow_handler = NULL,
+		       event->overflow_handler = perf_event_output_backward);
+
+	/* Without PERF_SAMPLE_PERIOD the period says which hits are samples. */
+	tp_set_type(event, TEST_TP_USUAL & ~PERF_SAMPLE_PERIOD, true);
+	usual = tp_make(event);
+	KUNIT_EXPECT_NE(test, usual, 0);
+	expect_no_plan(event->hw.sample_period = 4, event->hw.sample_period = 1);
+
+	/* A record that a filter is to look at first is not written in place. */
+	event->filter = (void *)1;
+	KUNIT_EXPECT_NE(test, tp_make(event), 0);
+	KUNIT_EXPECT_NE(test, tp_make(event), usual);
+	event->filter = NULL;
+
+	perf_tp_plan_clear(event);
+	KUNIT_EXPECT_EQ(test, event->tp_plan, 0);
+}
+
+static DEFINE_PER_CPU(struct hlist_head, tp_heads);
+
+static int tp_reg(struct trace_event_call *call, enum trace_reg type, void *data)
+{
+	return 0;
+}
+
+/* The PMU makes a plan for an event that it adds or starts, and only then. */
+static void test_tp_pmu(struct kunit *test)
+{
+	struct trace_event_class class = { .reg = tp_reg };
+	struct test_tp *tp = tp_create(test);
+	struct perf_event *event = tp->event;
+	u32 added, stopped, started, deleted;
+
+	tp->call.class = &class;
+	tp->call.perf_events = &tp_heads;
+	event->tp_event = &tp->call;
+	hlist_del_init(&event->hlist_entry);
+	scoped_guard(irqsave) {
+		perf_trace_add(event, PERF_EF_START);
+		added = event->tp_plan;
+		perf_trace_stop(event, PERF_EF_UPDATE);
+		stopped = event->tp_plan;
+		perf_trace_start(event, PERF_EF_RELOAD);
+		started = event->tp_plan;
+		perf_trace_del(event, 0);
+		deleted = event->tp_plan;
+	}
+	KUNIT_EXPECT_NE(test, added, 0);
+	KUNIT_EXPECT_EQ(test, stopped, 0);
+	KUNIT_EXPECT_EQ(test, started, added);
+	KUNIT_EXPECT_EQ(test, deleted, 0);
+	KUNIT_EXPECT_TRUE(test, hlist_empty(raw_cpu_ptr(&tp_heads)));
+}
+
+/*
+ * An event that is throttled takes no samples, with a plan or without. That may be so when
+ * hits have a count that is not in the samples; such hits are not written in place.
+ */
+static void test_tp_throttled(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test);
+	struct perf_event *event = tp->event;
+
+	tp_set_type(event, TEST_TP_USUAL & ~PERF_SAMPLE_PERIOD, true);
+	tp->buffer.rb->overwrite = 1;
+	tp_fill(tp);
+	tp->interrupts = MAX_INTERRUPTS;
+	tp_write_all(tp, false);
+	KUNIT_EXPECT_EQ(test, tp->end[TP_LONG].head, tp->offset);
+	KUNIT_EXPECT_TRUE(test, tp_equal(tp, TP_LONG, TP_COPY));
+	tp->interrupts = 0;
+	tp_write_all(tp, false);
+	KUNIT_EXPECT_NE(test, tp->end[TP_LONG].head, tp->offset);
+}
+
+/* What an exiting task has lost is not in its records, whichever way they are written. */
+static void test_tp_exiting(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test);
+	struct pid *pid = current->thread_pid;
+
+	tp->buffer.rb->overwrite = 1;
+	tp_fill(tp);
+	tp->offset = PAGE_SIZE;
+	preempt_disable();
+	WRITE_ONCE(current->thread_pid, NULL);
+	tp_write_all(tp, false);
+	WRITE_ONCE(current->thread_pid, pid);
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, tp->in_place, 0);
+	KUNIT_EXPECT_TRUE(test, tp_equal(tp, TP_LONG, TP_COPY));
+	KUNIT_EXPECT_TRUE(test, tp_equal(tp, TP_LONG, TP_PLACE));
+}
+
+#endif /* CONFIG_EVENT_TRACING */
+
 static int test_init(struct kunit *test)
 {
 	struct test_context *t;
@@ -548,6 +1098,17 @@ static struct kunit_case perf_output_test_cases[] = {
 	KUNIT_CASE(test_sample_id),
 	KUNIT_CASE_SLOW(test_fresh),
 	KUNIT_CASE(test_pids),
+#ifdef CONFIG_EVENT_TRACING
+	KUNIT_CASE_SLOW(test_tp_layouts),
+	KUNIT_CASE_SLOW(test_tp_usual),
+	KUNIT_CASE(test_tp_flags),
+	KUNIT_CASE(test_tp_shared),
+	KUNIT_CASE(test_tp_interrupted),
+	KUNIT_CASE(test_tp_plan),
+	KUNIT_CASE(test_tp_pmu),
+	KUNIT_CASE(test_tp_throttled),
+	KUNIT_CASE(test_tp_exiting),
+#endif
 	{},
 };
 

@@ -29,6 +29,7 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
+#include <linux/trace_events.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
@@ -362,6 +363,7 @@ static void link_action(struct perf_trigger *trigger, struct perf_action *action
 	smp_store_release(&event->overflow_handler_context, (void *)action);
 	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
 	smp_store_release(&event->overflow_handler, trigger_overflow);
+	perf_tp_plan_clear(event);
 }
 
 /* Its event fires nothing after a grace period. For free_actions(), without the lock */

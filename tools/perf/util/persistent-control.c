@@ -116,6 +116,15 @@ static int ns__control(struct persistent_ns *ns, unsigned long cmd, void *arg, c
 	return err_control(err, ns, what);
 }
 
+void persistent__warn_missing(const char *name, u32 from, u32 to)
+{
+	if (from == to)
+		pr_warning("WARNING: '%s.%u' is deleted already.\n", name, from);
+	else if (from < to)
+		pr_warning("WARNING: '%s.%u' to '%s.%u' are deleted already.\n", name, from, name,
+			   to);
+}
+
 int persistent__note_snapshot(u64 id, const char *note)
 {
 	struct persistent_ns *snapshot;
@@ -260,27 +269,28 @@ static struct persistent_trigger state__trigger(const struct state *state, u32 n
 	return none;
 }
 
-/* The first snapshot after number @after that still exists */
-static void find_snapshot(const struct persistent_ns *ns, u32 after,
+/* The first snapshot after number @after that still exists; false: there is none */
+static bool find_snapshot(const struct persistent_ns *ns, u32 after,
 			  struct persistent_notice *notice)
 {
-	char **names = persistent__names();
+	char name[PERF_PERSIST_NAME_SIZE];
+	struct persistent_ns *snapshot;
+	bool found = false;
 
-	/* Whatever became of it, it was taken. */
-	notice->snapshot = after + 1;
-
-	for (int i = 0; names && names[i]; i++) {
-		u32 number = persistent__snapshot_number(names[i], ns->name);
-		struct persistent_ns *snapshot;
-
-		if (number <= after || persistent_ns__lookup(names[i], /*write=*/false, &snapshot))
+	/* Not among the names in sysfs, where it may show later than it can be opened. */
+	for (u32 number = after + 1; number <= ns->number && !found; number++) {
+		scnprintf(name, sizeof(name), "%s.%u", ns->name, number);
+		if (persistent_ns__lookup(name, /*write=*/false, &snapshot))
 			continue;
-		notice->snapshot = number;
-		notice->trigger = snapshot->trigger;
+		/* Another one of that name left it. */
+		if (snapshot->source_id == ns->id) {
+			notice->snapshot = number;
+			notice->trigger = snapshot->trigger;
+			found = true;
+		}
 		persistent_ns__close(snapshot);
-		break;
 	}
-	persistent__free_names(names);
+	return found;
 }
 
 static void warn_failed(const struct persistent_ns *ns, const struct persistent_trigger *trigger)
@@ -305,7 +315,9 @@ static bool find_notice(const struct persistent_ns *ns, const struct state *was,
 	}
 
 	if (now->snapshot > was->snapshot) {
-		find_snapshot(ns, was->snapshot, notice);
+		/* Whatever became of it, it was taken. */
+		if (!find_snapshot(ns, was->snapshot, notice))
+			notice->snapshot = was->snapshot + 1;
 		return true;
 	}
 
@@ -369,7 +381,27 @@ static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until,
 	return ret ?: -ETIMEDOUT;
 }
 
-int persistent_ns__wait(struct persistent_ns *ns, u64 timeout,
+/*
+ * 1: one was taken that the caller has not seen, of those after number @since; 0: none.
+ * What is missing is said, as nobody waits for it.
+ */
+static int find_since(const struct persistent_ns *ns, u32 since, struct persistent_notice *notice)
+{
+	bool found;
+
+	if (since > ns->number) {
+		pr_err("'%s' has taken %u snapshots, fewer than --since %u: is it a new one of that name?\n",
+		       ns->name, ns->number, since);
+		return -EINVAL;
+	}
+
+	memset(notice, 0, sizeof(*notice));
+	found = find_snapshot(ns, since, notice);
+	persistent__warn_missing(ns->name, since + 1, found ? notice->snapshot - 1 : ns->number);
+	return found;
+}
+
+int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, const u32 *since,
 			void (*ready)(struct persistent_ns *ns),
 			struct persistent_notice *notice)
 {
@@ -381,6 +413,14 @@ int persistent_ns__wait(struct persistent_ns *ns, u64 timeout,
 		return err;
 
 	err = state__get(&was, ns);
+	if (!err && since) {
+		int found = find_since(ns, *since, notice);
+
+		if (found) {
+			free(was.triggers);
+			return min(found, 0);
+		}
+	}
 	if (!err) {
 		ready(ns);
 		err = __ns__wait(ns, &was, until, notice);

@@ -26,8 +26,14 @@ struct persistent_notice {
 	u32	trigger;	/* number of the one that did it; 0: somebody by hand */
 };
 
-/* -ETIMEDOUT after @timeout ns, 0: never; @ready() is called once nothing can be missed. */
-int persistent_ns__wait(struct persistent_ns *ns, u64 timeout,
+/* Numbers of snapshots that nobody can read any more */
+void persistent__warn_missing(const char *name, u32 from, u32 to);
+
+/*
+ * -ETIMEDOUT after @timeout ns, 0: never; @ready() is called once nothing can be missed.
+ * Snapshots after number @since count, NULL: those from now on.
+ */
+int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, const u32 *since,
 			void (*ready)(struct persistent_ns *ns),
 			struct persistent_notice *notice);
 

@@ -20,6 +20,7 @@
 #include "levenshtein.h"
 #include "parse-events.h"
 #include "strbuf.h"
+#include "string2.h"
 #include "util.h"
 
 #define MAX_USER_NAME	PERF_PERSIST_USER_NAME_MAX
@@ -209,6 +210,93 @@ void persistent__free_names(char **names)
 	for (int i = 0; names && names[i]; i++)
 		free(names[i]);
 	free(names);
+}
+
+/*
+ * Patterns
+ */
+
+bool persistent__is_pattern(const char *name)
+{
+	return strpbrk(name, "*?[");
+}
+
+static void err_no_match(const char *pattern, bool live)
+{
+	int len = (int)strlen(pattern) - (int)strlen(".*");
+
+	if (len > 0 && !strcmp(pattern + len, ".*") && (int)strcspn(pattern, "*?[") > len)
+		pr_err("There are no snapshots of '%.*s'.\n", len, pattern);
+	else
+		pr_err("There is no namespace like '%s'%s.\n", pattern,
+		       live ? " that is no snapshot" : "");
+}
+
+char **persistent__match_names(const char *pattern, bool live)
+{
+	char **names = persistent__names();
+	int nr = 0;
+
+	for (int i = 0; names && names[i]; i++) {
+		if (strglobmatch(names[i], pattern) && !(live && strchr(names[i], '.')))
+			names[nr++] = names[i];
+		else
+			free(names[i]);
+	}
+	if (!names || !nr) {
+		err_no_match(pattern, live);
+		free(names);
+		return NULL;
+	}
+	names[nr] = NULL;
+	return names;
+}
+
+static int add_name(char ***names, int *nr, char *name)
+{
+	char **more = name ? realloc(*names, (*nr + 2) * sizeof(*more)) : NULL;
+
+	if (!more) {
+		free(name);
+		return -ENOMEM;
+	}
+	*names = more;
+	more[(*nr)++] = name;
+	more[*nr] = NULL;
+	return 0;
+}
+
+static int add_matching(char ***names, int *nr, const char *pattern, bool live)
+{
+	char **matching = persistent__match_names(pattern, live);
+	int err = matching ? 0 : -ENOENT;
+
+	for (int i = 0; matching && matching[i]; i++) {
+		if (err)
+			free(matching[i]);
+		else
+			err = add_name(names, nr, matching[i]);
+	}
+	free(matching);
+	return err;
+}
+
+char **persistent__expand_names(int argc, const char **argv, bool live)
+{
+	char **names = calloc(1, sizeof(*names));
+	int nr = 0, err = names ? 0 : -ENOMEM;
+
+	for (int i = 0; i < argc && !err; i++) {
+		if (persistent__is_pattern(argv[i]))
+			err = add_matching(&names, &nr, argv[i], live);
+		else
+			err = add_name(&names, &nr, strdup(argv[i]));
+	}
+	if (err) {
+		persistent__free_names(names);
+		names = NULL;
+	}
+	return names;
 }
 
 /* Anybody may know that, whatever else of it. */

@@ -31,6 +31,7 @@
 #include "evsel.h"
 #include "perf-sys.h"
 #include "persistent.h"
+#include "persistent-time.h"
 #include "time-utils.h"
 #include "util.h"
 
@@ -55,6 +56,7 @@ struct persistent_slice {
 	struct evlist		*evlist;
 	const struct persistent	*persistent;
 	u64			 last, from, to;
+	bool			 wall_from, wall_to;	/* not yet by the clock of the records */
 	u64			 max_size;
 	bool			 started;
 	struct slice_stats stats;
@@ -94,6 +96,7 @@ static u64 parse_unit(const char **str)
 		{ "s",	NSEC_PER_SEC },
 		{ "m",	60ULL * NSEC_PER_SEC },
 		{ "h",	3600ULL * NSEC_PER_SEC },
+		{ "d",	24 * 3600ULL * NSEC_PER_SEC },
 	};
 	size_t len = strspn(*str, "abcdefghijklmnopqrstuvwxyz");
 
@@ -151,18 +154,35 @@ int persistent__parse_duration(const char *option, const char *str, u64 *ns)
 		return 0;
 	}
 
-	pr_err("%s takes a number with a unit, ns, us, ms, s, m or h, as in %s 30s, 1.5s or 1m30s: not '%s'.\n",
+	pr_err("%s takes a number with a unit, ns, us, ms, s, m, h or d, as in %s 30s, 1.5s or 1m30s: not '%s'.\n",
 	       option, option, str);
 	return -EINVAL;
 }
 
-static int parse_time(const char *option, const char *str, u64 *ns)
+/* By the clock of the records; or with @wall by that of people, which is to be converted */
+static int parse_time(const char *option, const char *str, u64 *ns, bool *wall)
 {
+	*wall = false;
 	if (*str >= '0' && *str <= '9' && !parse_nsec_time(str, ns))
 		return 0;
 
-	pr_err("%s takes a time as perf script shows it, in seconds with up to nine digits behind the point: not '%s'.\n",
-	       option, str);
+	*wall = true;
+	if (!persistent__parse_wall_time(str, persistent__wall_now(), ns))
+		return 0;
+
+	pr_err("%s takes a time as perf script shows it, in seconds with up to nine digits behind the\n"
+	       "point, or a local time as in %s '2026-11-22 03:14:07', or 03:14: not '%s'.\n",
+	       option, option, str);
+	return -EINVAL;
+}
+
+static int slice__check_order(const struct persistent_slice *slice,
+			      const struct persistent_slice_opts *opts)
+{
+	if (!opts->from || slice->from <= slice->to)
+		return 0;
+
+	pr_err("--from %s is later than --to %s: exchange them.\n", opts->from, opts->to);
 	return -EINVAL;
 }
 
@@ -181,13 +201,12 @@ static int slice__parse(struct persistent_slice *slice, const struct persistent_
 	if (opts->last)
 		err = persistent__parse_duration("--last", opts->last, &slice->last);
 	if (!err && opts->from)
-		err = parse_time("--from", opts->from, &slice->from);
+		err = parse_time("--from", opts->from, &slice->from, &slice->wall_from);
 	if (!err && opts->to)
-		err = parse_time("--to", opts->to, &slice->to);
-	if (!err && slice->from > slice->to) {
-		pr_err("--from %s is later than --to %s: exchange them.\n", opts->from, opts->to);
-		err = -EINVAL;
-	}
+		err = parse_time("--to", opts->to, &slice->to, &slice->wall_to);
+	/* If they are of two clocks, it shows when they are converted. */
+	if (!err && slice->wall_from == slice->wall_to)
+		err = slice__check_order(slice, opts);
 	return err;
 }
 
@@ -280,24 +299,40 @@ int persistent__now(const struct perf_event_attr *like, u64 *now)
 	return err;
 }
 
-/* Count back from here, or from when the snapshot was taken. */
+/* Of a time by another clock: what is before the beginning or in the future stays there. */
+static u64 convert_time(u64 time, u64 now_there, u64 now)
+{
+	if (time > now_there)
+		return now + (time - now_there);
+	return now > now_there - time ? now - (now_there - time) : 0;
+}
+
+/* Count back from here, or from when the snapshot was taken; or from the time of day. */
 static int slice__start(struct persistent_slice *slice)
 {
 	char buf[STRERR_BUFSIZE];
 	struct evsel *attached;
-	u64 now = 0, ago;
+	u64 now = 0, wall_now, ago;
 	int err;
 
-	if (!slice->last)
+	if (!slice->last && !slice->wall_from && !slice->wall_to)
 		return 0;
 
 	attached = slice__first_attached(slice);
 	err = attached ? persistent__now(&attached->core.attr, &now) : -ENOENT;
+	wall_now = persistent__wall_now();
 	if (err) {
-		pr_err("Cannot find out what time it is for --last, use --from: %s\n",
+		pr_err("Cannot find out what time it is by the clock of the records, give --from in its seconds: %s\n",
 		       str_error_r(-err, buf, sizeof(buf)));
 		return err;
 	}
+
+	if (slice->wall_from)
+		slice->from = convert_time(slice->from, wall_now, now);
+	if (slice->wall_to)
+		slice->to = convert_time(slice->to, wall_now, now);
+	if (!slice->last)
+		return 0;
 
 	if (check_add_overflow(persistent__ended_ns_ago(slice->persistent), slice->last, &ago))
 		ago = ULLONG_MAX;
@@ -316,7 +351,8 @@ struct persistent_slice *persistent_slice__new(const struct persistent_slice_opt
 
 	slice->evlist = evlist;
 	slice->persistent = persistent;
-	if (slice__parse(slice, opts) || slice__check_times(slice) || slice__start(slice))
+	if (slice__parse(slice, opts) || slice__check_times(slice) || slice__start(slice) ||
+	    slice__check_order(slice, opts))
 		zfree(&slice);
 	return slice;
 }

@@ -135,6 +135,15 @@ char **persistent__names(void);
 void persistent__free_names(char **names);
 bool persistent__exists(const char *name);
 
+/* A name may be a pattern, of names as a shell has patterns of files: 'NAME.*' */
+bool persistent__is_pattern(const char *name);
+/*
+ * Those that it stands for, with @live without snapshots. NULL: it was said that there are
+ * none. And the same of all names, those that are no patterns as they are
+ */
+char **persistent__match_names(const char *pattern, bool live);
+char **persistent__expand_names(int argc, const char **argv, bool live);
+
 /* Number of the snapshot of @of that is called @name, 0 if it is none */
 u32 persistent__snapshot_number(const char *name, const char *of);
 

@@ -556,4 +556,187 @@ TEST_F(stop, note_refused)
 	EXPECT_EQ(-ENODEV, ns_note(self->fd, ""));
 }
 
+/*
+ * A tracepoint that is hit all the time on another CPU. Records that are being written
+ * when something begins are there when it has ended, and no others come.
+ */
+#define BUSY_ROUNDS	100
+#define BUSY_CALLS	100
+
+FIXTURE(busy)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	__u64	id;
+	struct perf_event_attr attr;
+	struct member m;
+	int	fd;
+	pid_t	child;
+	volatile unsigned long *calls;
+};
+
+FIXTURE_VARIANT(busy)
+{
+	__u64	sample_type;
+	bool	filter;
+};
+
+/* What perf record asks for, something else, and what is copied for its filter. */
+FIXTURE_VARIANT_ADD(busy, usual)
+{
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+		       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW,
+};
+
+FIXTURE_VARIANT_ADD(busy, other)
+{
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_RAW,
+};
+
+FIXTURE_VARIANT_ADD(busy, filter)
+{
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_RAW,
+	.filter = true,
+};
+
+static int busy_create(struct member *m, struct perf_event_attr *attr, int cpu, bool filter,
+		       const char *ns, __u64 *id)
+{
+	int err;
+
+	err = ns_create(m, attr, cpu, PAGES, ns, id);
+	if (!err && filter)
+		err = filter_syscall(m->fd, SYS_getppid);
+	return err ?: ns_open(*id, PERF_PERSIST_OPEN_WRITE);
+}
+
+FIXTURE_SETUP(busy)
+{
+	const char *missing;
+	void *shared;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	if (!syscall_attr(&self->attr))
+		SKIP(return, "no tracepoints");
+	self->attr.sample_type = variant->sample_type;
+
+	shared = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, shared);
+	self->calls = shared;
+	self->child = fork_child();
+	ASSERT_LE(0, self->child);
+	if (!self->child) {
+		pin(self->cpu2);
+		for (;;) {
+			call_getppid(1);
+			++*self->calls;
+		}
+	}
+	self->fd = busy_create(&self->m, &self->attr, self->cpu2, variant->filter, self->ns,
+			       &self->id);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN_PARENT(busy)
+{
+	persist_sweep();
+}
+
+static void wait_calls(volatile unsigned long *calls)
+{
+	unsigned long begin = *calls;
+
+	while (*calls - begin < BUSY_CALLS)
+		sched_yield();
+}
+
+static __u64 head_of(void *map)
+{
+	struct perf_event_mmap_page *page = map;
+
+	return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+}
+
+TEST_F(busy, stop)
+{
+	__u64 before, head;
+	int i;
+
+	for (i = 0; i < BUSY_ROUNDS; i++) {
+		before = head_of(self->m.map);
+		wait_calls(self->calls);
+		ASSERT_EQ(0, ns_stop(self->fd));
+		head = head_of(self->m.map);
+		ASSERT_NE(before, head);
+		wait_calls(self->calls);
+		ASSERT_EQ(head, head_of(self->m.map));
+		ASSERT_EQ(0, ns_resume(self->fd));
+	}
+}
+
+TEST_F(busy, disable)
+{
+	__u64 before, head;
+	int i;
+
+	for (i = 0; i < BUSY_ROUNDS; i++) {
+		before = head_of(self->m.map);
+		wait_calls(self->calls);
+		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+		head = head_of(self->m.map);
+		ASSERT_NE(before, head);
+		wait_calls(self->calls);
+		ASSERT_EQ(head, head_of(self->m.map));
+		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	}
+}
+
+TEST_F(busy, snapshot)
+{
+	struct perf_event_persist_member p;
+	__u64 snap, head;
+	int i, fd;
+
+	for (i = 0; i < BUSY_ROUNDS / 2; i++) {
+		wait_calls(self->calls);
+		snap = snapshot(self->fd);
+		ASSERT_NE(0, snap);
+		fd = member_reopen(snap, 0, self->cpu2, 0);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, get_member(fd, &p));
+		head = p.head;
+		ASSERT_NE(0, head);
+		wait_calls(self->calls);
+		ASSERT_EQ(0, get_member(fd, &p));
+		ASSERT_EQ(head, p.head);
+		close(fd);
+		ASSERT_EQ(0, ns_kill(snap));
+	}
+}
+
+TEST_F(busy, delete)
+{
+	__u64 head;
+	int i;
+
+	for (i = 0; i < BUSY_ROUNDS / 2; i++) {
+		wait_calls(self->calls);
+		ASSERT_EQ(0, ns_delete(self->fd));
+		head = head_of(self->m.map);
+		ASSERT_NE(0, head);
+		wait_calls(self->calls);
+		ASSERT_EQ(head, head_of(self->m.map));
+		close(self->fd);
+		member_close(&self->m);
+		self->fd = busy_create(&self->m, &self->attr, self->cpu2, variant->filter,
+				       self->ns, &self->id);
+		ASSERT_LE(0, self->fd);
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -270,6 +270,26 @@ TEST_F(trigger, record)
 	EXPECT_EQ(1, ring_count(fd, map, match_sample, &key));
 }
 
+/* An event that records already fires with the next record. */
+TEST_F(trigger, recording)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
+	struct member m;
+
+	ASSERT_EQ(0, member_open(&m, &self->attr, self->cpu, PAGES));
+	ASSERT_EQ(0, filter_syscall(m.fd, SYS_getppid));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_ENABLE, 0));
+	call_getppid(3);
+	ASSERT_EQ(0, trigger_on(self->fd, &t, m.fd));
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(0, st.fired);
+	call_getppid(1);
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(1, st.fired);
+}
+
 /* Events of other CPUs fire the same trigger. */
 TEST_F(trigger, cpus)
 {

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Samples of tracepoints and probes that are written at once
+ *
+ * Most events of a tracepoint ask for the same few fields, of a fixed size, at each
+ * hit. When such an event is put on the list of its tracepoint, perf_tp_plan_make()
+ * notes what its samples consist of. A sample then is reserved, written field by
+ * field and published, without perf_sample_data in memory, period or throttling.
+ *
+ * When the event is the only one of its tracepoint on this CPU, the tracepoint also
+ * fills in its own fields there, between perf_tp_reserve() and perf_tp_commit(),
+ * instead of having them copied. User space has no access to the pages of data but
+ * for reading, and no other CPU writes there, so that what is filled in can be read
+ * back, too. Buffers that tasks on several CPUs write to are left out.
+ *
+ * An event without a plan, and all that is unusual when a sample is to be written,
+ * goes the long way, by perf_swevent_event(), with the same result.
+ */
+#include <linux/kprobes.h>
+#include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/clock.h>
+#include <linux/trace_events.h>
+#include <linux/unaligned.h>
+
+#include "internal.h"
+
+/* What samples with a plan may consist of. */
+#define TP_FIELDS	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
+			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
+			 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |	\
+			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |		\
+			 PERF_SAMPLE_RAW)
+
+/* The rest of event->tp_plan. */
+#define TP_IN_PLACE	BIT(31)		/* no filter */
+#define TP_LOCAL_CLOCK	BIT(30)
+#define TP_BACKWARD	BIT(29)
+
+/* What perf record asks for, with --overwrite; compiled in. */
+#define TP_USUAL	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
+			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
+			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |		\
+			 PERF_SAMPLE_RAW | TP_LOCAL_CLOCK | TP_BACKWARD)
+
+/*
+ * The plan of an event as it is now. What this looks at is fixed when the event is
+ * created, or changes together with a call of perf_tp_plan_clear() or of the PMU's
+ * start().
+ */
+static u32 tp_plan(struct perf_event *event)
+{
+	struct perf_event_attr *attr = &event->attr;
+	u32 plan = attr->sample_type;
+
+	if ((attr->sample_type & ~TP_FIELDS) || !(plan & PERF_SAMPLE_RAW))
+		return 0;
+
+	/* Each hit is a sample, see perf_swevent_event(). */
+	if (!is_sampling_event(event) || attr->freq ||
+	    (!(plan & PERF_SAMPLE_PERIOD) && event->hw.sample_period != 1))
+		return 0;
+
+	/* Samples have no other effect, see __perf_event_overflow(). */
+	if (attr->sigtrap || attr->aux_pause || attr->aux_resume ||
+	    (!attr->watermark && attr->wakeup_events) ||
+	    atomic_read(&event->event_limit) || READ_ONCE(event->fasync))
+		return 0;
+
+	/* Which hit it is of, and whose numbers are in it, needs no look. */
+	if (attr->exclude_kernel || (event->hw.state & PERF_HES_STOPPED) ||
+	    event->parent || event->ns != &init_pid_ns)
+		return 0;
+
+	if (READ_ONCE(event->overflow_handler) == perf_event_output_backward)
+		plan |= TP_BACKWARD;
+	else if (READ_ONCE(event->overflow_handler) != perf_event_output_forward)
+		return 0;
+
+	if (event->clock == local_clock)
+		plan |= TP_LOCAL_CLOCK;
+
+	/* What is written there is at 4 mod 8; the ring buffer of ftrace asks the same. */
+	if (!READ_ONCE(event->filter) && !IS_ENABLED(CONFIG_HAVE_64BIT_ALIGNED_ACCESS) &&
+	    !IS_ENABLED(CONFIG_UBSAN_ALIGNMENT))
+		plan |= TP_IN_PLACE;
+
+	return plan;
+}
+
+/* What an architecture says of a hit in the kernel, of the host. */
+static u16 tp_misc(void)
+{
+	struct pt_regs regs = {};
+
+	if (perf_guest_state())
+		return PERF_RECORD_MISC_KERNEL;
+	perf_fetch_caller_regs(&regs);
+	return perf_misc_flags(&regs);
+}
+
+/**
+ * perf_tp_plan_make - note what the samples of an event consist of
+ * @event: an event of a tracepoint or probe, on this CPU
+ *
+ * The caller has interrupts disabled, and puts the event on its list afterwards.
+ */
+void perf_tp_plan_make(struct perf_event *event)
+{
+	u32 plan = tp_plan(event);
+
+	lockdep_assert_irqs_disabled();
+	if (!plan) {
+		WRITE_ONCE(event->tp_plan, 0);
+		return;
+	}
+	event->tp_misc = tp_misc();
+	event->tp_size = sizeof(struct perf_event_header) + event->header_size +
+			 event->id_header_size + sizeof(u32);
+	/* For NMI handlers that record this event. */
+	barrier();
+	WRITE_ONCE(event->tp_plan, plan);
+	smp_mb(); /* A, matches B */
+	if (tp_plan(event) != plan)
+		WRITE_ONCE(event->tp_plan, 0);
+}
+
+/**
+ * perf_tp_plan_clear - have the samples of an event written the long way
+ * @event: an event of any kind
+ *
+ * For whoever changed what tp_plan() looks at. The next perf_tp_plan_make() may find
+ * that there is a plan again.
+ */
+void perf_tp_plan_clear(struct perf_event *event)
+{
+	/*
+	 *	make				clear
+	 *
+	 *	STORE event->tp_plan		STORE what changed
+	 *	smp_mb()	(A)		smp_mb()	(B)
+	 *	LOAD what changed		STORE event->tp_plan = 0
+	 *
+	 * Either make sees the change, or its plan is overwritten.
+	 */
+	smp_mb(); /* B, matches A */
+	WRITE_ONCE(event->tp_plan, 0);
+}
+
+static __always_inline void tp_commit(struct perf_tp_sample *sample, bool in_place)
+{
+	struct perf_buffer *rb = sample->rb;
+
+	if (in_place) {
+		/* The record is whole when others may write where it is. */
+		barrier();
+		WRITE_ONCE(rb->in_place, 0);
+		/* It began when there was no other. */
+		rb_publish_outermost(rb);
+	} else if (!rb_publish(rb)) {
+		return;
+	}
+	if (unlikely(sample->wakeup != local_read(&rb->wakeup)))
+		perf_output_wakeup(rb, sample->event);
+}
+
+/* Somebody interrupted us and wrote a record. Its head is ours to publish. */
+static noinline void tp_interrupted(struct perf_tp_sample *sample, bool in_place)
+{
+	tp_commit(sample, in_place);
+}
+
+/*
+ * Write a sample of @size bytes of raw data, up to these. They are to be written to
+ * @raw, before tp_commit(). Returns false when there is more to do than that.
+ * Interrupts are disabled.
+ */
+static __always_inline bool
+tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 plan,
+	   const bool in_place, unsigned int size, u64 count, unsigned long ip,
+	   unsigned int misc, void **raw)
+{
+	const bool backward = plan & TP_BACKWARD;
+	unsigned long offset, head, start, page_size;
+	struct perf_sample_data data __uninitialized;
+	struct perf_event_header header;
+	struct perf_buffer *rb;
+	unsigned int len, page;
+	u64 *p;
+
+	sample->event = event;
+	rb = rcu_dereference_sched(event->rb);
+	if (unlikely(!rb))
+		return false;
+
+	/*
+	 * Samples are in the order of time: whoever interrupts us now moves the head. The
+	 * clock comes before all else, as what is in registers does not survive its call.
+	 */
+	offset = local_read(&rb->head);
+	barrier();
+	if (plan & PERF_SAMPLE_TIME)
+		data.time = plan & TP_LOCAL_CLOCK ? local_clock_noinstr() : event->clock();
+	barrier();
+
+	if (unlikely(READ_ONCE(rb->paused) | local_read(&rb->lost) |
+		     (in_place ? READ_ONCE(rb->nest) | READ_ONCE(rb->shared) : 0)))
+		return false;
+	if ((plan & PERF_SAMPLE_TID) && unlikely(!perf_task_has_pids(current)))
+		return false;
+
+	/* With its end in the same page, or the tracepoint could not write it. */
+	len = event->tp_size + size;
+	page_size = PAGE_SIZE << page_order(rb);
+	head = backward ? offset - len : offset + len;
+	start = backward ? head : offset;
+	if (unlikely((start & (page_size - 1)) + len > page_size))
+		return false;
+
+	if (unlikely(!rb->overwrite) &&
+	    !ring_buffer_has_space(offset, READ_ONCE(rb->user_page->data_tail),
+				   perf_data_size(rb), len, backward))
+		return false;
+	sample->wakeup = local_read(&rb->wakeup);
+	if (unlikely((backward ? -head : head) - sample->wakeup > rb->watermark))
+		return false;
+	if (!in_place && unlikely(!rb_may_reserve(rb, head, backward)))
+		return false;
+
+	sample->rb = rb;
+	if (in_place) {
+		WRITE_ONCE(rb->nest, 1);
+		/* Nothing that interrupts us may write there before we are done. */
+		WRITE_ONCE(rb->in_place, offset + 1);
+	} else {
+		WRITE_ONCE(rb->nest, READ_ONCE(rb->nest) + 1);
+	}
+	if (unlikely(!local_try_cmpxchg(&rb->head, &offset, head))) {
+		tp_interrupted(sample, in_place);
+		return false;
+	}
+	local64_add(count, &event->count);
+
+	header.type = PERF_RECORD_SAMPLE;
+	header.misc = in_place ? event->tp_misc : misc;
+	header.size = len;
+	data.id = event->id;
+	data.ip = ip;
+	data.tid_entry.pid = current->tgid;
+	data.tid_entry.tid = current->pid;
+	data.stream_id = event->id;
+	data.cpu_entry.cpu = raw_smp_processor_id();
+	data.cpu_entry.reserved = 0;
+	data.period = count;
+
+	page = start >> (PAGE_SHIFT + page_order(rb));
+	p = rb->data_pages[page & (rb->nr_pages - 1)] + (start & (page_size - 1));
+	p = output_sample_words(p, plan & TP_FIELDS, &header, &data);
+	*(u32 *)p = size;
+	*raw = (void *)p + sizeof(u32);
+	return true;
+}
+
+/* The same for plans that are not compiled in. */
+static noinline void *tp_reserve_any(struct perf_tp_sample *sample, struct perf_event *event,
+				     u32 plan, unsigned int size, unsigned long ip)
+{
+	void *raw;
+
+	return tp_reserve(sample, event, plan, true, size, 1, ip, 0, &raw) ? raw : NULL;
+}
+
+/* Guard against what a tracepoint's own fields may hit. */
+static __always_inline u8 *tp_recursion(void)
+{
+	u8 *recursion = current->perf_recursion;
+
+	if (unlikely(preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_MASK)))
+		recursion += interrupt_context_level();
+	return recursion;
+}
+
+/* As tracing_gen_ctx_flags(), with less to do when interrupts were enabled. */
+static __always_inline unsigned int tp_context(unsigned long flags)
+{
+	if (IS_ENABLED(CONFIG_TRACE_IRQFLAGS_SUPPORT) && likely(!irqs_disabled_flags(flags)))
+		return tracing_gen_ctx_irq_test(0);
+	return tracing_gen_ctx_flags(flags);
+}
+
+/* Begin a record in place, if the only event of @head has a plan that allows for it. */
+static __always_inline bool
+tp_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
+	 struct hlist_head *head, unsigned int size, unsigned long ip, void **raw)
+{
+	struct hlist_node *first = READ_ONCE(head->first);
+	struct perf_event *event;
+	u8 *recursion;
+	void *record;
+	u32 plan;
+
+	if (unlikely(!first || READ_ONCE(first->next)))
+		return false;
+	event = hlist_entry(first, struct perf_event, hlist_entry);
+	plan = READ_ONCE(event->tp_plan);
+	if (unlikely(!(plan & TP_IN_PLACE) || perf_guest_state()))
+		return false;
+	/* It is to fit into a page, which may be larger than that. */
+	if ((IS_ENABLED(CONFIG_PERF_USE_VMALLOC) || PAGE_SIZE > PERF_MAX_TRACE_SIZE) &&
+	    unlikely(size > PERF_MAX_TRACE_SIZE))
+		return false;
+
+	/*
+	 * Only hits that count for more than one throttle an event, and tracepoints that
+	 * have such hits do not come here.
+	 */
+	recursion = tp_recursion();
+	if (unlikely(*recursion))
+		return false;
+	*recursion = 1;
+	sample->recursion = recursion;
+	barrier();
+
+	/*
+	 * As in perf_swevent_event(): nobody takes the event away from us, and when
+	 * that has been done, no record comes any more.
+	 */
+	local_irq_save(sample->flags);
+	if (unlikely(READ_ONCE(event->tp_plan) != plan))
+		goto undo;
+
+	if (likely(plan == (TP_USUAL | TP_IN_PLACE))) {
+		if (unlikely(!tp_reserve(sample, event, TP_USUAL, true, size, 1, ip, 0, &record)))
+			goto undo;
+	} else {
+		record = tp_reserve_any(sample, event, plan, size, ip);
+		if (unlikely(!record))
+			goto undo;
+	}
+
+	/* What the fields do not fill is not to be what was there before. */
+	put_unaligned(0ULL, (u64 *)(record + size - sizeof(u64)));
+	tracing_generic_entry_update(record, call->event.type, tp_context(sample->flags));
+	*raw = record;
+	return true;
+
+undo:
+	local_irq_restore(sample->flags);
+	barrier();
+	*sample->recursion = 0;
+	return false;
+}
+
+static __always_inline void tp_end(struct perf_tp_sample *sample)
+{
+	tp_commit(sample, true);
+	local_irq_restore(sample->flags);
+	barrier();
+	*sample->recursion = 0;
+}
+
+/**
+ * perf_tp_reserve - begin a record where it is going to stay
+ * @sample: for perf_tp_commit()
+ * @call: the probe
+ * @head: its events on this CPU
+ * @size: of the record: struct trace_entry and what follows it, 4 mod 8
+ * @ip: where it was hit, in the kernel
+ *
+ * The caller has preemption disabled, fills in what follows struct trace_entry, and
+ * calls perf_tp_commit(). Interrupts are disabled until then.
+ *
+ * Return: the place of the record, or %NULL: the caller has to write it to a buffer
+ * of perf_trace_buf_alloc().
+ */
+void *perf_tp_reserve(struct perf_tp_sample *sample, struct trace_event_call *call,
+		      struct hlist_head *head, unsigned int size, unsigned long ip)
+{
+	void *record;
+
+	return tp_begin(sample, call, head, size, ip, &record) ? record : NULL;
+}
+NOKPROBE_SYMBOL(perf_tp_reserve);
+
+/**
+ * perf_tp_commit - publish a record
+ * @sample: from perf_tp_reserve()
+ */
+void perf_tp_commit(struct perf_tp_sample *sample)
+{
+	tp_end(sample);
+}
+NOKPROBE_SYMBOL(perf_tp_commit);
+
+/**
+ * perf_tp_copy - write a sample of an event that has a plan
+ * @event: the event; its filter has let the record pass
+ * @record: what the tracepoint filled in
+ * @size: of the record
+ * @count: how much the event counts
+ * @regs: where it was hit
+ *
+ * The caller has preemption disabled.
+ *
+ * Return: false when the sample has to be written the long way.
+ */
+bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64 count,
+		  struct pt_regs *regs)
+{
+	struct perf_tp_sample sample;
+	unsigned long ip, misc;
+	void *to;
+	u32 plan;
+
+	/* Records of user_events have any size. */
+	if (unlikely(!regs || !IS_ALIGNED(size + sizeof(u32), sizeof(u64))))
+		return false;
+	misc = perf_misc_flags(regs);
+	ip = perf_instruction_pointer(regs);
+
+	guard(irqsave)();
+	plan = READ_ONCE(event->tp_plan);
+	if (unlikely(!plan))
+		return false;
+	/* A count that is not in the sample makes more of them, and may be throttled. */
+	if (!(plan & PERF_SAMPLE_PERIOD) &&
+	    (count != 1 || event->hw.interrupts == MAX_INTERRUPTS))
+		return false;
+	if (unlikely(!tp_reserve(&sample, event, plan, false, size, count, ip, misc, &to)))
+		return false;
+	memcpy(to, record, size);
+	tp_commit(&sample, false);
+	return true;
+}
+
+/**
+ * perf_trace_begin_task - begin a record of a tracepoint that is about a task
+ * @sample: for perf_trace_end()
+ * @call: the tracepoint
+ * @size: of the record
+ * @count: how much the event counts
+ * @task: the task whose events get the record, too, or %NULL
+ *
+ * As perf_trace_begin(), but always in a temporary buffer. The caller fetches its
+ * registers to sample->regs.
+ *
+ * Return: the place of the record, or %NULL: nothing is to be recorded.
+ */
+noinline void *perf_trace_begin_task(struct perf_tp_sample *sample,
+				     struct trace_event_call *call, int size,
+				     u64 count, struct task_struct *task)
+{
+	void *record;
+
+	record = perf_trace_buf_alloc(size, &sample->regs, &sample->rctx);
+	sample->rb = NULL;
+	sample->call = call;
+	sample->record = record;
+	sample->size = size;
+	sample->count = count;
+	sample->task = task;
+	return record;
+}
+EXPORT_SYMBOL_GPL(perf_trace_begin_task);
+NOKPROBE_SYMBOL(perf_trace_begin_task);
+
+/**
+ * perf_trace_begin - begin a record of a tracepoint
+ * @sample: for perf_trace_end()
+ * @call: the tracepoint
+ * @head: its events on this CPU
+ * @size: of the record: struct trace_entry and what follows it, 4 mod 8
+ * @ip: where it was hit
+ *
+ * The caller fetches its registers to sample->regs unless sample->rb is set, fills in
+ * what follows struct trace_entry, and calls perf_trace_end().
+ *
+ * Return: the place of the record, or %NULL: nothing is to be recorded.
+ */
+void *perf_trace_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
+		       struct hlist_head *head, int size, unsigned long ip)
+{
+	void *record;
+
+	if (likely(!bpf_prog_array_valid(call)) &&
+	    likely(tp_begin(sample, call, head, size, ip, &record)))
+		return record;
+	return perf_trace_begin_task(sample, call, size, 1, NULL);
+}
+EXPORT_SYMBOL_GPL(perf_trace_begin);
+NOKPROBE_SYMBOL(perf_trace_begin);
+
+/**
+ * perf_trace_end - record what a tracepoint has filled in
+ * @sample: from perf_trace_begin() or perf_trace_begin_task()
+ */
+void perf_trace_end(struct perf_tp_sample *sample)
+{
+	if (likely(sample->rb))
+		tp_end(sample);
+	else
+		perf_trace_run_bpf_submit(sample->record, sample->size, sample->rctx,
+					  sample->call, sample->count, sample->regs,
+					  this_cpu_ptr(sample->call->perf_events),
+					  sample->task);
+}
+EXPORT_SYMBOL_GPL(perf_trace_end);
+NOKPROBE_SYMBOL(perf_trace_end);

@@ -1,0 +1,77 @@
+#!/bin/bash
+# perf ctl wait tells scripts of each snapshot once
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+require_numbers
+
+# waits EXPECTED OPTION...: the name that is printed
+waits() {
+	local expected=$1
+
+	shift
+	same "wait $*" "$expected" "$(perf ctl wait "$ns" --timeout 5m "$@" 2> "$tmp/said")"
+}
+
+take() {
+	perf ctl -s "$ns" > "$tmp/out" 2>&1 || fail "take one: $(cat "$tmp/out")"
+}
+
+# shellcheck disable=SC2317 # eventually calls it
+waiting() {
+	grep -qs "waiting for" "$tmp/said"
+}
+
+test_since() {
+	take
+	take
+	waits "$ns.1" --since 0
+	waits "$ns.2" --since 1
+	waits "$ns.2" --since 1 -q
+	same "what -q says" "" "$(cat "$tmp/said")"
+	waits "$ns.1 by hand" --since 0 -- sh -c "echo \$PERF_SNAPSHOT by hand"
+	perf ctl wait "$ns" --since 2 > "$tmp/name" 2> "$tmp/said" &
+	eventually "wait for what there is not" waiting
+	take
+	wait $!
+	same "the next one" "$ns.3" "$(cat "$tmp/name")"
+}
+
+# In a loop, with more taken than it could look at between two calls
+test_loop() {
+	local name n=3 seen=()
+
+	check "keep many" perf ctl keep "$ns" -n 64
+	for _ in 1 2 3 4 5 6 7 8; do
+		take
+	done &
+	while ((n < 11)); do
+		name=$(perf ctl wait "$ns" --since "$n" --timeout 5m 2> "$tmp/said") || break
+		n=${name##*.}
+		seen+=("$n")
+	done
+	wait $!
+	same "each of them, once" "4 5 6 7 8 9 10 11" "${seen[*]}"
+}
+
+test_missing() {
+	check "keep two" perf ctl keep "$ns" -n 2
+	waits "$ns.10" --since 5
+	check "what is missing" \
+	      grep -q "WARNING: '$ns.6' to '$ns.9' are deleted already" "$tmp/said"
+	refuse "a number from another one" "fewer than --since 12" perf ctl wait "$ns" --since 12
+	refuse "no number" "--since takes a number" perf ctl wait "$ns" --since "$ns.3"
+	status=0
+	perf ctl wait "$ns" --since 11 --timeout 100ms > "$tmp/out" 2>&1 || status=$?
+	same "exit status when nothing comes" 2 "$status"
+}
+
+keep_numbers "$ns" -a -m 64K
+test_since
+test_loop
+test_missing
+exit "$failed"

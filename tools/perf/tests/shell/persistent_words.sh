@@ -1,0 +1,191 @@
+#!/bin/bash
+# perf ctl does what words say, to all namespaces that a pattern stands for
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+require_numbers
+
+# state NS: as it is listed
+state() {
+	perf ctl show "$1" > "$tmp/out" 2>&1
+	column STATE
+}
+
+# names PATTERN: those that are listed
+names() {
+	perf ctl list "$@" 2> /dev/null | awk '$1 ~ /^'"$prefix"'/ { print $1 }' | paste -s -d ' '
+}
+
+# output COMMAND...: on stdout alone, which is no terminal
+output() {
+	"$@" 2> "$tmp/said"
+}
+
+# usage WHAT TEXT COMMAND...: exit status 2, and nothing but the reason and how to call it
+usage() {
+	local what=$1 text=$2 status=0
+
+	shift 2
+	"$@" > "$tmp/said" 2>&1 || status=$?
+	same "exit status of $what" 2 "$status"
+	check "what is wrong with $what" grep -qF -- "$text" "$tmp/said"
+	check "how to call $what" grep -q "Usage: perf ctl ${3-}" "$tmp/said"
+}
+
+test_words() {
+	number 1 2 3
+	check "list" perf ctl list
+	says "it is in the table" "^$ns  *on "
+	check "list two" perf ctl list "$ns" "${ns}2"
+	same "both are in the table" 2 "$(grep -c "^$ns" "$tmp/out")"
+	check "show" perf ctl show "$ns"
+	says "its events" "^$number_event  *on "
+	check "in JSON" sh -c "perf ctl show --json $ns | grep -q '\"name\": \"$ns\"'"
+	check "read" perf ctl read "$ns" -o "$data"
+	same "numbers" "1 2 3" "$(numbers "$data")"
+	check "read into a pipe" sh -c "perf ctl read $ns -o - | perf script -i - -F event |
+		grep -q $number_event"
+	check "disable" perf ctl disable "$ns"
+	same "state" off "$(state "$ns")"
+	check "enable" perf ctl enable "$ns"
+	same "state" on "$(state "$ns")"
+	check "stop" perf ctl stop "$ns" "${ns}2"
+	same "state" "stopped stopped" "$(state "$ns") $(state "${ns}2")"
+	check "resume" perf ctl resume "$ns" "${ns}2"
+	same "state" "on on" "$(state "$ns") $(state "${ns}2")"
+	check "keep" perf ctl keep "$ns" -n 3
+	check "spares" perf ctl spares "$ns" -n 0
+	check "note" perf ctl note "$ns" --text "a note"
+	check "show" perf ctl show --json "$ns"
+	says "how many are kept" '"keep": 3'
+	says "its note" '"note": "a note"'
+	check "clear" perf ctl clear "$ns"
+	number 4
+	check "resize" perf ctl resize "$ns" -m 128K
+	says "it says so" "'$ns' has buffers of 128K per CPU now"
+	holds "$ns.1" "4"
+}
+
+# What it is called, and nothing else
+test_results() {
+	same "name of a snapshot" "$ns.2" "$(output perf ctl snapshot "$ns" --note incident)"
+	check "what is said of it" grep -q "'$ns.2' holds what '$ns' recorded" "$tmp/said"
+	same "names of two" "$ns.3 ${ns}2.1" \
+	     "$(output perf ctl snapshot "$ns" "${ns}2" -q | paste -s -d ' ')"
+	same "what is said" "" "$(cat "$tmp/said")"
+	same "the option prints none" "" "$(output perf ctl -s "$ns")"
+	same "number of a trigger" 1 \
+	     "$(output perf ctl trigger "$ns" --when panic --do stop)"
+	check "what is said of it" grep -q "trigger 1 of '$ns': stop when panic" "$tmp/said"
+	check "remove it" perf ctl trigger "$ns" --remove 1
+	if type -P script > /dev/null; then
+		script -qec "perf ctl snapshot $ns" /dev/null | tr -d '\r' > "$tmp/out"
+		says "on a terminal it is a sentence" "'$ns.5' holds what '$ns' recorded"
+		same "and that alone" 0 "$(grep -c "^$ns.5$" "$tmp/out")"
+		script -qec "perf ctl" /dev/null > "$tmp/out"
+		says "no word at all lists" "^$ns  *on "
+	else
+		check "another one" perf ctl snapshot "$ns"
+	fi
+	(output perf ctl wait "$ns" --timeout 5m > "$tmp/name") &
+	eventually "wait" grep -qs "waiting for" "$tmp/said"
+	check "take one" perf ctl -s "$ns"
+	wait $!
+	same "name of what was waited for" "$ns.6" "$(cat "$tmp/name")"
+}
+
+test_patterns() {
+	local all="$ns $ns.4 $ns.5 $ns.6 ${ns}2 ${ns}2.1"
+
+	same "snapshots of one" "$ns.4 $ns.5 $ns.6" "$(names "$ns.*")"
+	same "all of them" "$all" "$(names "$prefix*")"
+	same "with an option" "$all" "$(perf ctl -l "$prefix*" | awk '
+		$1 == "NAME" { getline; print $1 }' | paste -s -d ' ')"
+	check "stop all, which no snapshot is" perf ctl stop "$prefix*"
+	same "state" "stopped stopped" "$(state "$ns") $(state "${ns}2")"
+	check "resume all, with an option" perf ctl --resume "$prefix*"
+	same "state" "on on" "$(state "$ns") $(state "${ns}2")"
+	check "a trigger for all" perf ctl trigger "$prefix*" --when panic --do stop
+	same "how many" 2 "$(grep -c "stop when panic" "$tmp/out")"
+	number 5
+	check "snapshots of all" perf ctl snapshot "$prefix*"
+	number 6
+	check "read all into one file" perf ctl read "$ns*" -o "$data"
+	same "numbers" "1 2 3 4 5 5 6 6" "$(numbers "$data")"
+	refuse "to wait for two" "stands for 2 namespaces, and wait takes one" \
+	       perf ctl wait "$prefix*"
+	refuse "to read what is not there" "There are no snapshots of '${ns}3'" \
+	       perf ctl read "${ns}3.*" -o "$data"
+	refuse "to stop what is not there" "There is no namespace like '${ns}3*'" \
+	       perf ctl stop "${ns}3*"
+	refuse "to stop snapshots" "There are no snapshots of '${ns}3'" perf ctl stop "${ns}3.*"
+	check "delete some" perf ctl delete "${ns}2*"
+	same "the others are there" "$ns $ns.5 $ns.6 $ns.7" "$(names "$prefix*")"
+}
+
+test_usage() {
+	usage "a word alone" "read needs the name of a namespace" perf ctl read
+	usage "two names" "'b' is one too many" perf ctl read a b
+	usage "keep without a number" "keep needs a number" perf ctl keep "$ns"
+	usage "note without a text" "note needs a text" perf ctl note "$ns"
+	usage "resize without a size" "resize takes a size" perf ctl resize "$ns"
+	usage "trigger without an event" "trigger needs --when and --do" perf ctl trigger "$ns"
+	usage "a command" "A command belongs to --wait" perf ctl stop "$ns" -- true
+	exists stop || refuse "a namespace that is called as a word" \
+			      "There is no namespace called 'stop'" perf ctl stop -l
+	refuse "an option of another word" "unknown option \`when'" perf ctl stop "$ns" --when cs
+	refuse "help" "perf ctl snapshot <namespace>..." perf ctl snapshot -h
+	same "of this word alone" 0 "$(grep -c "perf ctl stop" "$tmp/said")"
+	refuse "help for all" "perf ctl stop <namespace>..." perf ctl -h
+}
+
+# complete_words EXPECTED WORD...: what the last word may become
+complete_words() {
+	local expected=$1
+
+	shift
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+	COMPREPLY=()
+	_perf
+	same "$*" "$expected" "${COMPREPLY[*]}"
+}
+
+test_completion() {
+	local script word
+
+	script=$(dirname "$0")/../../perf-completion.sh
+	if ! [ -e "$script" ]; then
+		echo "no perf-completion.sh: not tested"
+		return
+	fi
+	# shellcheck source=../../perf-completion.sh
+	. "$script"
+
+	complete_words "snapshot" perf ctl sn
+	complete_words "resume resize" perf ctl res
+	# list is a command of perf as well.
+	for word in list show read snapshot trigger wait stop delete; do
+		complete_words "${ns}2" perf ctl "$word" "${ns}2"
+	done
+	complete_words "${ns}2" perf ctl stop "$ns" "${ns}2"
+	complete_words "--json" perf ctl list --js
+	complete_words "--last" perf ctl read "$ns" --la
+	complete_words "--number" perf ctl keep "$ns" --nu
+	complete_words "" perf ctl keep "$ns" -n "$prefix"
+	complete_words "" perf ctl stop "$ns" --la
+}
+
+keep_numbers "$ns" -a -m 64K
+keep_numbers "${ns}2" -a -m 64K
+test_completion
+test_words
+test_results
+test_patterns
+test_usage
+exit "$failed"

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The directory that snapshots of a namespace are saved to.
+ *
+ * Each file is called after the namespace, the time at which the snapshot was taken, its
+ * number, and what makes the number unique: the boot, and the id of the namespace in it.
+ *
+ *	flight.20261122T031407Z.3.5f0c2d7e91a3b846-1c.data
+ *
+ * A file that is not whole yet has a dot before its name. What was saved is found from
+ * these names and from a list of marks, .flight.marks, which also remembers files that
+ * somebody took away. Whichever of them is ahead is right: the file comes first, and perf
+ * may be killed between the two.
+ */
+#include "persistent-save-dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include "debug.h"
+
+/* How long the reader of a perf that was killed may take to go away */
+#define LOCK_TRIES	50
+#define LOCK_NS		(100 * NSEC_PER_MSEC)
+
+static int err_dir(const struct save_dir *dir, const char *what)
+{
+	int err = -errno;
+
+	pr_err("Cannot %s %s: %m\n", what, dir->path);
+	return err;
+}
+
+/* The first half of the id: the rest makes names longer, and not more different. */
+static int read_boot(u64 *boot)
+{
+	static const char path[] = "/proc/sys/kernel/random/boot_id";
+	unsigned int a, b, c;
+	FILE *file = fopen(path, "re");
+	int nr = file ? fscanf(file, "%8x-%4x-%4x", &a, &b, &c) : 0;
+
+	if (file)
+		fclose(file);
+	if (nr != 3) {
+		pr_err("Cannot tell boots apart: no id in %s\n", path);
+		return -EINVAL;
+	}
+	*boot = (u64)a << 32 | b << 16 | c;
+	return 0;
+}
+
+/*
+ * Names
+ */
+
+void save_dir__name(const struct save_dir *dir, struct save_file *file, u64 source_id,
+		    u32 number, u64 age_ns)
+{
+	time_t taken = time(NULL) - age_ns / NSEC_PER_SEC;
+	struct tm tm;
+
+	memset(file, 0, sizeof(*file));
+	file->boot = dir->boot;
+	file->source_id = source_id;
+	file->number = number;
+	if (gmtime_r(&taken, &tm))
+		strftime(file->time, sizeof(file->time), "%Y%m%dT%H%M%SZ", &tm);
+	scnprintf(file->name, sizeof(file->name), "%s.%s.%u.%016" PRIx64 "-%" PRIx64 ".data",
+		  dir->name, file->time, number, file->boot, source_id);
+}
+
+static bool parse_name(const struct save_dir *dir, const char *name, struct save_file *file)
+{
+	size_t len = strlen(dir->name);
+	int end = 0;
+
+	memset(file, 0, sizeof(*file));
+	if (strncmp(name, dir->name, len) || name[len] != '.' ||
+	    strlen(name) >= sizeof(file->name))
+		return false;
+
+	if (sscanf(name + len, ".%19[0-9TZ].%u.%16" SCNx64 "-%" SCNx64 ".data%n", file->time,
+		   &file->number, &file->boot, &file->source_id, &end) != 4)
+		return false;
+	scnprintf(file->name, sizeof(file->name), "%s", name);
+	return end && !name[len + end];
+}
+
+/* What a perf that was killed left behind: .flight.*.data.tmp, and .old if perf moved it */
+static bool is_tmp(const struct save_dir *dir, const char *name)
+{
+	size_t len = strlen(dir->name);
+
+	return name[0] == '.' && !strncmp(name + 1, dir->name, len) && name[len + 1] == '.' &&
+	       strstr(name, ".tmp");
+}
+
+void save_dir__tmp_path(const struct save_dir *dir, const struct save_file *file,
+			char *path, size_t size)
+{
+	scnprintf(path, size, "%s/.%s.tmp", dir->path, file->name);
+}
+
+void save_dir__remove_tmp(const struct save_dir *dir, const struct save_file *file)
+{
+	char name[SAVE_FILE_NAME_SIZE + 8];
+
+	scnprintf(name, sizeof(name), ".%s.tmp", file->name);
+	unlinkat(dir->fd, name, 0);
+}
+
+/*
+ * Marks
+ */
+
+struct save_mark *save_dir__mark(struct save_dir *dir, u64 source_id)
+{
+	struct save_mark *marks;
+
+	for (int i = 0; i < dir->nr_marks; i++) {
+		if (dir->marks[i].source_id == source_id)
+			return &dir->marks[i];
+	}
+
+	marks = realloc(dir->marks, (dir->nr_marks + 1) * sizeof(*marks));
+	if (!marks)
+		return NULL;
+	dir->marks = marks;
+	marks[dir->nr_marks] = (struct save_mark) { .source_id = source_id };
+	return &marks[dir->nr_marks++];
+}
+
+static int read_marks(struct save_dir *dir)
+{
+	char name[PERF_PERSIST_NAME_SIZE + 16];
+	struct save_mark is, *mark;
+	FILE *file;
+	u64 boot;
+	int fd;
+
+	scnprintf(name, sizeof(name), ".%s.marks", dir->name);
+	fd = openat(dir->fd, name, O_RDONLY | O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file)
+		return 0;
+
+	while (fscanf(file, "%16" SCNx64 "-%" SCNx64 " %u %u\n", &boot, &is.source_id,
+		      &is.settled, &is.handled) == 4) {
+		if (boot != dir->boot)
+			continue;
+		mark = save_dir__mark(dir, is.source_id);
+		if (!mark)
+			break;
+		*mark = is;
+	}
+	fclose(file);
+	return 0;
+}
+
+int save_dir__write_marks(struct save_dir *dir)
+{
+	char name[PERF_PERSIST_NAME_SIZE + 16], tmp[PERF_PERSIST_NAME_SIZE + 24];
+	FILE *file;
+	int fd, err;
+
+	scnprintf(name, sizeof(name), ".%s.marks", dir->name);
+	scnprintf(tmp, sizeof(tmp), "%s.tmp", name);
+	fd = openat(dir->fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file)
+		return -errno;
+
+	for (int i = 0; i < dir->nr_marks; i++) {
+		const struct save_mark *mark = &dir->marks[i];
+
+		fprintf(file, "%016" PRIx64 "-%" PRIx64 " %u %u\n", dir->boot, mark->source_id,
+			mark->settled, mark->handled);
+	}
+	err = fflush(file) || fsync(fd) ? -errno : 0;
+	if (fclose(file) && !err)
+		err = -errno;
+	if (!err && renameat(dir->fd, tmp, dir->fd, name))
+		err = -errno;
+	if (err)
+		unlinkat(dir->fd, tmp, 0);
+	return err;
+}
+
+/*
+ * Files
+ */
+
+/* Numbers grow within a boot; from one to the other there are only clocks to go by. */
+static int file_cmp(const struct save_dir *dir, const struct save_file *a,
+		    const struct save_file *b)
+{
+	bool a_now = a->boot == dir->boot, b_now = b->boot == dir->boot;
+	int cmp;
+
+	if (a_now != b_now)
+		return a_now ? 1 : -1;
+	if (a_now && a->source_id != b->source_id)
+		return a->source_id < b->source_id ? -1 : 1;
+	cmp = a_now ? 0 : strcmp(a->time, b->time);
+	return cmp ?: (a->number < b->number ? -1 : a->number > b->number);
+}
+
+static int insert_file(struct save_dir *dir, const struct save_file *file)
+{
+	struct save_file *files = realloc(dir->files, (dir->nr_files + 1) * sizeof(*files));
+	int i = dir->nr_files;
+
+	if (!files)
+		return -ENOMEM;
+	dir->files = files;
+	for (; i && file_cmp(dir, &files[i - 1], file) > 0; i--)
+		files[i] = files[i - 1];
+	files[i] = *file;
+	dir->nr_files++;
+	return 0;
+}
+
+static void remove_file(struct save_dir *dir, int i)
+{
+	dir->nr_files--;
+	memmove(&dir->files[i], &dir->files[i + 1], (dir->nr_files - i) * sizeof(*dir->files));
+}
+
+/* Those saved are all up to the one of the highest number: they are saved in this order. */
+static int note_saved(struct save_dir *dir, const struct save_file *file)
+{
+	struct save_mark *mark;
+
+	if (file->boot != dir->boot)
+		return 0;
+	mark = save_dir__mark(dir, file->source_id);
+	if (!mark)
+		return -ENOMEM;
+	mark->settled = max(mark->settled, file->number);
+	return 0;
+}
+
+static int read_files(struct save_dir *dir)
+{
+	struct dirent *dent;
+	struct save_file file;
+	struct stat st;
+	int err = 0, fd = dup(dir->fd);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d)
+		return err_dir(dir, "read");
+
+	while (!err && (dent = readdir(d))) {
+		if (is_tmp(dir, dent->d_name)) {
+			unlinkat(dir->fd, dent->d_name, 0);
+			continue;
+		}
+		if (!parse_name(dir, dent->d_name, &file) ||
+		    fstatat(dir->fd, file.name, &st, 0))
+			continue;
+		file.size = st.st_size;
+		err = insert_file(dir, &file) ?: note_saved(dir, &file);
+	}
+	closedir(d);
+	return err;
+}
+
+/* Others may have taken it away. */
+static void forget_missing(struct save_dir *dir)
+{
+	struct stat st;
+
+	for (int i = dir->nr_files - 1; i >= 0; i--) {
+		if (fstatat(dir->fd, dir->files[i].name, &st, 0) && errno == ENOENT)
+			remove_file(dir, i);
+	}
+}
+
+int save_dir__add(struct save_dir *dir, struct save_file *file)
+{
+	char tmp[SAVE_FILE_NAME_SIZE + 8];
+	struct stat st;
+	int err, fd;
+
+	scnprintf(tmp, sizeof(tmp), ".%s.tmp", file->name);
+	fd = openat(dir->fd, tmp, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = fsync(fd) || fstat(fd, &st) ? -errno : 0;
+	close(fd);
+	if (!err && renameat(dir->fd, tmp, dir->fd, file->name))
+		err = -errno;
+	if (err)
+		return err;
+
+	/* It has its name: whatever fails from here on, it must not be saved again. */
+	fsync(dir->fd);
+	file->size = st.st_size;
+	if (note_saved(dir, file) || insert_file(dir, file))
+		pr_debug("No memory to remember %s\n", file->name);
+	return 0;
+}
+
+int save_dir__prune(struct save_dir *dir, int max_files, u64 max_total)
+{
+	u64 total = 0;
+	int nr = 0;
+
+	forget_missing(dir);
+	for (int i = 0; i < dir->nr_files; i++)
+		total += dir->files[i].size;
+
+	while (dir->nr_files > 1 && ((max_files && dir->nr_files > max_files) ||
+				     (max_total && total > max_total))) {
+		if (unlinkat(dir->fd, dir->files[0].name, 0) && errno != ENOENT) {
+			pr_warning("WARNING: cannot remove %s/%s: %m\n", dir->path,
+				   dir->files[0].name);
+			break;
+		}
+		total -= dir->files[0].size;
+		remove_file(dir, 0);
+		nr++;
+	}
+	return nr;
+}
+
+const struct save_file *save_dir__unhandled(struct save_dir *dir)
+{
+	for (int i = 0; i < dir->nr_files; i++) {
+		const struct save_file *file = &dir->files[i];
+		struct save_mark *mark;
+
+		if (file->boot != dir->boot)
+			continue;
+		mark = save_dir__mark(dir, file->source_id);
+		if (mark && file->number > mark->handled)
+			return file;
+	}
+	return NULL;
+}
+
+/*
+ * Opening
+ */
+
+/*
+ * One at a time. The reader that a perf has started has the lock as well: if that perf is
+ * killed, the next one waits until the reader is gone.
+ */
+static int lock_dir(struct save_dir *dir)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_NS };
+	char name[PERF_PERSIST_NAME_SIZE + 16];
+
+	scnprintf(name, sizeof(name), ".%s.lock", dir->name);
+	dir->lock_fd = openat(dir->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (dir->lock_fd < 0)
+		return err_dir(dir, "create a lock in");
+
+	for (int i = 0; flock(dir->lock_fd, LOCK_EX | LOCK_NB); i++) {
+		if (errno != EWOULDBLOCK)
+			return err_dir(dir, "lock");
+		if (i == LOCK_TRIES) {
+			pr_err("Another 'perf ctl save' of '%s' to %s is running.\n", dir->name,
+			       dir->path);
+			return -EBUSY;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+int save_dir__open(struct save_dir *dir, const char *path, const char *name)
+{
+	int err;
+
+	*dir = (struct save_dir) { .fd = -1, .lock_fd = -1 };
+	scnprintf(dir->name, sizeof(dir->name), "%s", name);
+
+	/* For commands that go elsewhere */
+	if (mkdir(path, 0700) && errno != EEXIST) {
+		pr_err("Cannot create %s: %m\n", path);
+		return -errno;
+	}
+	dir->path = realpath(path, NULL);
+	if (!dir->path) {
+		pr_err("Cannot open %s: %m\n", path);
+		return -errno;
+	}
+	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir->fd < 0)
+		return err_dir(dir, "open");
+
+	err = read_boot(&dir->boot) ?: lock_dir(dir);
+	/* Of marks and files the one that is ahead counts, so in any order */
+	return err ?: read_marks(dir) ?: read_files(dir);
+}
+
+void save_dir__close(struct save_dir *dir)
+{
+	if (dir->lock_fd >= 0)
+		close(dir->lock_fd);
+	if (dir->fd >= 0)
+		close(dir->fd);
+	zfree(&dir->path);
+	zfree(&dir->files);
+	zfree(&dir->marks);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_SAVE_DIR_H
+#define __PERF_PERSISTENT_SAVE_DIR_H
+
+#include <linux/perf_event.h>
+#include <linux/types.h>
+
+#define SAVE_FILE_NAME_SIZE	(PERF_PERSIST_NAME_SIZE + 80)
+
+/* A snapshot that is in the directory, or is going to be */
+struct save_file {
+	char	name[SAVE_FILE_NAME_SIZE];
+	u64	boot;
+	u64	source_id;	/* of the namespace that it was taken of, in that boot */
+	u32	number;
+	char	time[20];	/* when it was taken, UTC */
+	u64	size;
+};
+
+/* How far it has come with the snapshots of one namespace of this boot */
+struct save_mark {
+	u64	source_id;
+	u32	settled;	/* all up to this number are saved, or were reported as missing */
+	u32	handled;	/* and of all up to this one the command was run */
+};
+
+struct save_dir {
+	char			 name[PERF_PERSIST_NAME_SIZE];	/* of the namespace */
+	char			 *path;
+	int			 fd;
+	int			 lock_fd;
+	u64			 boot;
+	struct save_file	 *files;	/* the oldest first */
+	int			 nr_files;
+	struct save_mark	 *marks;
+	int			 nr_marks;
+};
+
+/* Makes the directory if there is none, and looks what was saved there before. */
+int save_dir__open(struct save_dir *dir, const char *path, const char *name);
+void save_dir__close(struct save_dir *dir);
+
+struct save_mark *save_dir__mark(struct save_dir *dir, u64 source_id);
+/* Remember the marks, also of files that somebody takes away. */
+int save_dir__write_marks(struct save_dir *dir);
+
+/* Fills in names; @age_ns: how long ago the snapshot was taken */
+void save_dir__name(const struct save_dir *dir, struct save_file *file, u64 source_id,
+		    u32 number, u64 age_ns);
+/* The file of that name until it is whole */
+void save_dir__tmp_path(const struct save_dir *dir, const struct save_file *file,
+			char *path, size_t size);
+void save_dir__remove_tmp(const struct save_dir *dir, const struct save_file *file);
+/* Gives it its name once it is on disk. */
+int save_dir__add(struct save_dir *dir, struct save_file *file);
+
+/*
+ * Remove the oldest until there are no more than @max_files of @max_total bytes in all,
+ * 0: any number of them. The newest one stays. Returns how many were removed.
+ */
+int save_dir__prune(struct save_dir *dir, int max_files, u64 max_total);
+
+/* The next one that the command was not run for; NULL: none */
+const struct save_file *save_dir__unhandled(struct save_dir *dir);
+
+#endif /* __PERF_PERSISTENT_SAVE_DIR_H */

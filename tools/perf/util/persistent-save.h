@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_PERSISTENT_SAVE_H
+#define __PERF_PERSISTENT_SAVE_H
+
+#include <linux/types.h>
+
+struct persistent_save_opts {
+	const char	*dir;
+	int		max_files;	/* 0: any number of them */
+	u64		max_total;	/* bytes of all files, 0: any number of them */
+	const char	*last;		/* of each snapshot, as in 30s; NULL: all of it */
+	const char	**command;	/* to run for each file, or NULL */
+	/* Writes what @event holds to the file @path; called in a process of its own */
+	int		(*read)(const char *event, const char *path, const char *last);
+};
+
+/*
+ * Write each snapshot of the namespace @name to a file, until somebody sends SIGINT or
+ * SIGTERM, which is not an error, or the namespace is deleted.
+ */
+int persistent__save(const char *name, const struct persistent_save_opts *opts);
+
+#endif /* __PERF_PERSISTENT_SAVE_H */

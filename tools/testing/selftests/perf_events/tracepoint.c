@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What changes how an event of a tracepoint records, while it does: the very next
+ * hit has to follow it. Each test records system calls of its own task, and counts
+ * the samples of getppid().
+ */
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+
+#define PAGES	64
+
+#define FORMAT	"events/raw_syscalls/sys_enter/id"
+
+/* struct trace_entry, then the number of the system call. */
+struct raw {
+	uint16_t	type;
+	uint8_t		flags;
+	uint8_t		preempt_count;
+	int32_t		pid;
+	long		nr;
+};
+
+static long tracepoint_id(void)
+{
+	static const char * const dirs[] = { "/sys/kernel/tracing/", "/sys/kernel/debug/tracing/" };
+	char path[100];
+	long id = -1;
+	FILE *f;
+	int i;
+
+	mount("tracefs", dirs[0], "tracefs", 0, NULL);
+	for (i = 0; i < 2 && id < 0; i++) {
+		snprintf(path, sizeof(path), "%s%s", dirs[i], FORMAT);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		if (fscanf(f, "%ld", &id) != 1)
+			id = -1;
+		fclose(f);
+	}
+	return id;
+}
+
+static int event_open(struct perf_event_attr *attr)
+{
+	return syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+FIXTURE(tracepoint)
+{
+	struct perf_event_attr attr;
+	int fd;
+	void *base;
+	size_t size;
+};
+
+FIXTURE_VARIANT(tracepoint)
+{
+	bool backward;
+	unsigned long long sample_type;
+};
+
+#define COMMON	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
+		 PERF_SAMPLE_RAW)
+
+/* What perf record --overwrite asks for, and something else. */
+FIXTURE_VARIANT_ADD(tracepoint, overwrite)
+{
+	.backward = true,
+	.sample_type = COMMON | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD,
+};
+
+FIXTURE_VARIANT_ADD(tracepoint, forward)
+{
+	.backward = false,
+	.sample_type = COMMON,
+};
+
+FIXTURE_SETUP(tracepoint)
+{
+	long id = tracepoint_id();
+
+	if (id < 0)
+		SKIP(return, "no " FORMAT ": this takes root, and CONFIG_FTRACE_SYSCALLS");
+
+	self->attr = (struct perf_event_attr) {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(self->attr),
+		.config = id,
+		.sample_period = 1,
+		.sample_type = variant->sample_type,
+		.write_backward = variant->backward,
+		.disabled = 1,
+		/* Nobody is to be woken. */
+		.watermark = 1,
+		.wakeup_watermark = 1 << 30,
+	};
+	self->size = (1 + PAGES) * sysconf(_SC_PAGESIZE);
+	self->fd = event_open(&self->attr);
+	ASSERT_LE(0, self->fd);
+	self->base = mmap(NULL, self->size, PROT_READ | (variant->backward ? 0 : PROT_WRITE),
+			  MAP_SHARED, self->fd, 0);
+	ASSERT_NE(MAP_FAILED, self->base);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+}
+
+FIXTURE_TEARDOWN(tracepoint)
+{
+	if (self->base && self->base != MAP_FAILED)
+		munmap(self->base, self->size);
+	if (self->fd > 0)
+		close(self->fd);
+}
+
+static void hit(int times)
+{
+	while (times--)
+		syscall(SYS_getppid);
+}
+
+/* How many samples the buffer has of system call @nr. It is not full yet. */
+static int samples(struct perf_event_attr *attr, void *base, long nr)
+{
+	struct perf_event_mmap_page *page = base;
+	size_t data_size = PAGES * sysconf(_SC_PAGESIZE);
+	char *data = (char *)base + sysconf(_SC_PAGESIZE);
+	unsigned long long begin = 0, end = page->data_head;
+	/* All fields before the raw data are of eight bytes. */
+	size_t raw_at = sizeof(struct perf_event_header) + sizeof(uint32_t) +
+		8 * __builtin_popcountll(attr->sample_type & ~PERF_SAMPLE_RAW);
+	struct perf_event_header header;
+	struct raw raw;
+	int n = 0;
+
+	__sync_synchronize();
+	if (attr->write_backward) {
+		begin = end;
+		end = 0;
+	}
+	while (begin != end) {
+		memcpy(&header, data + begin % data_size, sizeof(header));
+		if (header.type == PERF_RECORD_SAMPLE) {
+			/* A record may go on at the other end, but not in this test. */
+			memcpy(&raw, data + begin % data_size + raw_at, sizeof(raw));
+			if (raw.nr == nr)
+				n++;
+		}
+		begin += header.size;
+	}
+	return n;
+}
+
+TEST_F(tracepoint, all_are_recorded)
+{
+	hit(100);
+	EXPECT_EQ(100, samples(&self->attr, self->base, SYS_getppid));
+}
+
+/* Once it is disabled, nothing comes any more; and nothing is lost when it is not. */
+TEST_F(tracepoint, disable)
+{
+	hit(10);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+	hit(10);
+	EXPECT_EQ(10, samples(&self->attr, self->base, SYS_getppid));
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	hit(10);
+	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
+}
+
+TEST_F(tracepoint, filter)
+{
+	char filter[100];
+
+	hit(10);
+	snprintf(filter, sizeof(filter), "id == %d", (int)SYS_getuid);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_SET_FILTER, filter));
+	hit(10);
+	syscall(SYS_getuid);
+	EXPECT_EQ(10, samples(&self->attr, self->base, SYS_getppid));
+	EXPECT_EQ(1, samples(&self->attr, self->base, SYS_getuid));
+}
+
+/* After so many hits it is disabled. */
+TEST_F(tracepoint, refresh)
+{
+	hit(10);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_REFRESH, 3));
+	hit(10);
+	EXPECT_EQ(13, samples(&self->attr, self->base, SYS_getppid));
+}
+
+TEST_F(tracepoint, signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &set, NULL));
+	hit(10);
+	ASSERT_EQ(0, sigpending(&set));
+	EXPECT_EQ(0, sigismember(&set, SIGIO));
+
+	ASSERT_EQ(0, fcntl(self->fd, F_SETOWN, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_ASYNC));
+	hit(1);
+	ASSERT_EQ(0, sigpending(&set));
+	EXPECT_EQ(1, sigismember(&set, SIGIO));
+	EXPECT_EQ(11, samples(&self->attr, self->base, SYS_getppid));
+}
+
+/* With PERF_SAMPLE_PERIOD each hit is a sample, whatever the period is. */
+TEST_F(tracepoint, period)
+{
+	__u64 period = 4;
+	int before, after;
+
+	hit(10);
+	EXPECT_EQ(10, samples(&self->attr, self->base, SYS_getppid));
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_PERIOD, &period));
+	hit(40);
+	before = samples(&self->attr, self->base, SYS_getppid);
+	if (self->attr.sample_type & PERF_SAMPLE_PERIOD) {
+		EXPECT_EQ(50, before);
+	} else {
+		/* What is left of the period before makes some more at first. */
+		EXPECT_LE(20, before);
+		EXPECT_GE(25, before);
+	}
+
+	period = 1;
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_PERIOD, &period));
+	hit(10);
+	after = samples(&self->attr, self->base, SYS_getppid);
+	EXPECT_EQ(before + 10, after);
+}
+
+TEST_F(tracepoint, pause)
+{
+	hit(10);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+	hit(10);
+	EXPECT_EQ(10, samples(&self->attr, self->base, SYS_getppid));
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+	hit(10);
+	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
+}
+
+/* A program that wants none of them. */
+TEST_F(tracepoint, bpf)
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
+		.insns = (unsigned long)insns,
+		.insn_cnt = 2,
+		.license = (unsigned long)"GPL",
+	};
+	int prog;
+
+	prog = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	if (prog < 0)
+		SKIP(return, "this takes CONFIG_BPF_SYSCALL");
+	hit(10);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_SET_BPF, prog));
+	hit(10);
+	EXPECT_EQ(10, samples(&self->attr, self->base, SYS_getppid));
+	close(prog);
+}
+
+/* With another event on the same tracepoint both get all. */
+TEST_F(tracepoint, another)
+{
+	struct perf_event_attr attr = self->attr;
+	void *base;
+	int fd;
+
+	hit(10);
+	attr.disabled = 0;
+	fd = event_open(&attr);
+	ASSERT_LE(0, fd);
+	base = mmap(NULL, self->size, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, base);
+	hit(10);
+	EXPECT_EQ(10, samples(&attr, base, SYS_getppid));
+	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
+	munmap(base, self->size);
+	close(fd);
+	hit(10);
+	EXPECT_EQ(30, samples(&self->attr, self->base, SYS_getppid));
+}
+
+/* What the event counts, and what it has recorded. */
+TEST_F(tracepoint, count)
+{
+	__u64 before, after;
+
+	ASSERT_EQ(sizeof(before), read(self->fd, &before, sizeof(before)));
+	hit(10);
+	ASSERT_EQ(sizeof(after), read(self->fd, &after, sizeof(after)));
+	EXPECT_EQ(11, after - before);
+	EXPECT_EQ(10, samples(&self->attr, self->base, SYS_getppid));
+}
+
+/* Another buffer takes the samples from the next hit on. */
+TEST_F(tracepoint, output)
+{
+	struct perf_event_attr attr = self->attr;
+	int fd;
+
+	fd = event_open(&attr);
+	ASSERT_LE(0, fd);
+	hit(10);
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, self->fd));
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	hit(10);
+	EXPECT_EQ(30, samples(&self->attr, self->base, SYS_getppid));
+	/* The one that has the buffer records no more, the other does. */
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+	hit(10);
+	EXPECT_EQ(40, samples(&self->attr, self->base, SYS_getppid));
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, -1L));
+	hit(10);
+	EXPECT_EQ(40, samples(&self->attr, self->base, SYS_getppid));
+	close(fd);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* What children hit is in the buffer of the event that they inherited. */
+TEST_F(tracepoint, inherit)
+{
+	struct perf_event_attr attr = self->attr;
+	int fd, cpu = sched_getcpu(), status;
+	void *base;
+	pid_t pid;
+
+	pin(cpu);
+	attr.inherit = 1;
+	attr.disabled = 0;
+	fd = syscall(SYS_perf_event_open, &attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, fd);
+	base = mmap(NULL, self->size, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, base);
+	hit(10);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		hit(20);
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	hit(10);
+	EXPECT_EQ(40, samples(&attr, base, SYS_getppid));
+	/* The other event is of this task alone. */
+	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
+	munmap(base, self->size);
+	close(fd);
+}
+
+/* A tracepoint that is hit all the time on another CPU. */
+#define ROUNDS	100
+#define CALLS	100
+
+FIXTURE(busy)
+{
+	volatile unsigned long *calls;
+	pid_t child;
+	int fd;
+	struct perf_event_mmap_page *base;
+};
+
+FIXTURE_VARIANT(busy)
+{
+	bool backward;
+	unsigned long long sample_type;
+};
+
+FIXTURE_VARIANT_ADD(busy, overwrite)
+{
+	.backward = true,
+	.sample_type = COMMON | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD,
+};
+
+FIXTURE_VARIANT_ADD(busy, forward)
+{
+	.backward = false,
+	.sample_type = COMMON,
+};
+
+FIXTURE_SETUP(busy)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = tracepoint_id(),
+		.sample_period = 1,
+		.sample_type = variant->sample_type,
+		.write_backward = variant->backward,
+		.disabled = 1,
+	};
+	int cpu, cpus[2], n = 0;
+	cpu_set_t set;
+	void *shared;
+
+	if ((long)attr.config < 0)
+		SKIP(return, "no " FORMAT ": this takes root, and CONFIG_FTRACE_SYSCALLS");
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
+	for (cpu = 0; cpu < CPU_SETSIZE && n < 2; cpu++) {
+		if (CPU_ISSET(cpu, &set))
+			cpus[n++] = cpu;
+	}
+	if (n < 2)
+		SKIP(return, "this takes two CPUs");
+	pin(cpus[0]);
+
+	self->fd = syscall(SYS_perf_event_open, &attr, -1, cpus[1], -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	self->base = mmap(NULL, (1 + PAGES) * sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
+			  self->fd, 0);
+	ASSERT_NE(MAP_FAILED, (void *)self->base);
+	shared = mmap(NULL, sizeof(*self->calls), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, shared);
+	self->calls = shared;
+	self->child = fork();
+	ASSERT_LE(0, self->child);
+	if (!self->child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(cpus[1]);
+		for (;;) {
+			hit(1);
+			++*self->calls;
+		}
+	}
+}
+
+FIXTURE_TEARDOWN(busy)
+{
+	if (self->child > 0) {
+		kill(self->child, SIGKILL);
+		waitpid(self->child, NULL, 0);
+	}
+}
+
+static void wait_calls(volatile unsigned long *calls)
+{
+	unsigned long begin = *calls;
+
+	while (*calls - begin < CALLS)
+		sched_yield();
+}
+
+/* A record that is being written is there when the event is disabled, and no others come. */
+TEST_F(busy, disable)
+{
+	__u64 before, head;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		before = __atomic_load_n(&self->base->data_head, __ATOMIC_ACQUIRE);
+		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		wait_calls(self->calls);
+		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+		head = __atomic_load_n(&self->base->data_head, __ATOMIC_ACQUIRE);
+		ASSERT_NE(before, head);
+		wait_calls(self->calls);
+		ASSERT_EQ(head, __atomic_load_n(&self->base->data_head, __ATOMIC_ACQUIRE));
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -31,6 +31,7 @@ Parse sched tracepoints fields
 syscalls:sys_enter_openat event fields
 Sample parsing
 Parse with no sample_id_all bit set
+Times of day
 Track with sched_switch
 Filter fds with revents mask in a fdarray
 Add fd to a fdarray, making it autogrow

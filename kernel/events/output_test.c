@@ -680,7 +680,7 @@ static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
 /* Entries tell whether the task is to be scheduled, which somebody may want at any time. */
 static unsigned int tp_resched(void)
 {
-	return !!tif_need_resched() | !!test_preempt_need_resched() << 1;
+	return (tif_need_resched() ? 1 : 0) + (test_preempt_need_resched() ? 2 : 0);
 }
 
 /* All three on the same CPU, with the same to tell. */
@@ -816,12 +816,15 @@ static void test_tp_flags(struct kunit *test)
 			tp->offset = PAGE_SIZE;
 			if (off)
 				local_irq_save(flags);
-			/* Preemption's counter is all that tells an interrupt. */
-			preempt_count_add(contexts[i]);
+			/*
+			 * Preemption's counter is all that tells an interrupt. What debugs
+			 * that counter does not know of the like.
+			 */
+			__preempt_count_add(contexts[i]);
 			tp_write_all(tp, false);
 			inlined = tracing_gen_ctx_irq_test(0) & ~resched;
 			full = __tracing_gen_ctx_irq_test(0) & ~resched;
-			preempt_count_sub(contexts[i]);
+			__preempt_count_sub(contexts[i]);
 			if (off)
 				local_irq_restore(flags);
 			KUNIT_EXPECT_TRUE_MSG(test, tp_equal(tp, TP_LONG, TP_PLACE),

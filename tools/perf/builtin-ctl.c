@@ -26,7 +26,7 @@
 #include "util/persistent-control.h"
 #include "util/persistent-list.h"
 #include "util/persistent-save.h"
-#include "util/persistent-slice.h"
+#include "util/persistent-time.h"
 #include "util/strbuf.h"
 #include "util/units.h"
 
@@ -873,7 +873,7 @@ static int check_options(void)
 	} checks[] = {
 		{ ctl.output || ctl.cpus || ctl.last || ctl.from || ctl.to || ctl.max_size,
 		  ctl.read || ctl.saves, USAGE_READ, "",
-		  "-o, -C, --last, --from, --to and --max-size belong to -r" },
+		  "-o, -C, --last, --from, --to and --max-size belong to -r, --last also to save" },
 		{ ctl.json || ctl.contents, ctl.list || ctl.show, USAGE_LIST,
 		  ctl.json ? "-j" : "--contents", " belongs to -l" },
 		{ ctl.mmap_pages, ctl.resize, USAGE_RESIZE, "", "-m belongs to --resize" },
@@ -890,8 +890,9 @@ static int check_options(void)
 		{ word && word->own == note_options, ctl.text, 0, ctl.word,
 		  " needs a text: --text" },
 		{ ctl.saves, ctl.save.dir, 0, ctl.word, " needs a directory: --to" },
-		{ ctl.timeout || ctl.command, ctl.wait || ctl.saves, USAGE_WAIT,
-		  ctl.timeout ? "--timeout" : "A command", " belongs to --wait" },
+		{ ctl.timeout, ctl.wait, USAGE_WAIT, "", "--timeout belongs to --wait" },
+		{ ctl.command, ctl.wait || ctl.saves, USAGE_WAIT, "",
+		  ctl.word ? "A command belongs to wait and save" : "A command belongs to --wait" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
@@ -1016,9 +1017,15 @@ static bool is_option(const char *arg, const struct option *option)
 	return arg[1] == option->short_name && !arg[2];
 }
 
-/* Does an option say what to do? Then what is a word otherwise is the name of a namespace. */
+/*
+ * Does an option say what to do? Then what is a word otherwise is the name of a namespace, if
+ * there is one. If not, the option is one too many, and nothing is done.
+ */
 static bool is_said_with_option(const struct verb *word, int argc, const char **argv)
 {
+	if (!persistent__exists(word->word))
+		return false;
+
 	for (int i = 0; i < argc && strcmp(argv[i], "--"); i++) {
 		for (const struct option *opt = ctl_options; opt->type != OPTION_GROUP; opt++) {
 			if (opt->value != &verbose && is_option(argv[i], opt) &&
@@ -1068,16 +1075,17 @@ static int run_on_names(const struct verb *verb, int argc, const char **argv)
 static int parse_numbers(void)
 {
 	if (ctl.note && strlen(ctl.note) >= PERF_PERSIST_NAME_SIZE) {
-		pr_err("--note takes at most %d bytes, and these are %zu.\n",
-		       PERF_PERSIST_NAME_SIZE - 1, strlen(ctl.note));
+		pr_err("%s takes at most %d bytes, and these are %zu.\n",
+		       ctl.text ? "--text" : "--note", PERF_PERSIST_NAME_SIZE - 1,
+		       strlen(ctl.note));
 		return -EINVAL;
 	}
 	if (ctl.keep)
-		return persistent__parse_number("--keep", ctl.keep, 1, PERF_PERSIST_KEEP_MAX,
-						&ctl.nr);
+		return persistent__parse_number(ctl.number ? "-n" : "--keep", ctl.keep, 1,
+						PERF_PERSIST_KEEP_MAX, &ctl.nr);
 	if (ctl.spares)
-		return persistent__parse_number("--spares", ctl.spares, 0, PERF_PERSIST_SPARES_MAX,
-						&ctl.nr);
+		return persistent__parse_number(ctl.number ? "-n" : "--spares", ctl.spares, 0,
+						PERF_PERSIST_SPARES_MAX, &ctl.nr);
 	return 0;
 }
 

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <internal/lib.h>
@@ -31,6 +30,7 @@
 #include "cap.h"
 #include "debug.h"
 #include "persistent.h"
+#include "time-utils.h"
 #include "util.h"
 
 int persistent__parse_number(const char *option, const char *str, u32 min, u32 max, u32 *nr)
@@ -116,15 +116,6 @@ static int ns__control(struct persistent_ns *ns, unsigned long cmd, void *arg, c
 	return err_control(err, ns, what);
 }
 
-void persistent__warn_missing(const char *name, u32 from, u32 to)
-{
-	if (from == to)
-		pr_warning("WARNING: '%s.%u' is deleted already.\n", name, from);
-	else if (from < to)
-		pr_warning("WARNING: '%s.%u' to '%s.%u' are deleted already.\n", name, from, name,
-			   to);
-}
-
 int persistent__note_snapshot(u64 id, const char *note)
 {
 	struct persistent_ns *snapshot;
@@ -139,6 +130,57 @@ int persistent__note_snapshot(u64 id, const char *note)
 		err = persistent_ns__set_note(snapshot, note);
 	persistent_ns__close(snapshot);
 	return err;
+}
+
+int persistent__lookup_snapshot(const char *name, u64 source_id, u32 number,
+				struct persistent_ns **snapshot)
+{
+	char full_name[PERF_PERSIST_NAME_SIZE];
+	int err;
+
+	/* Not among the names in sysfs, where it may show later than it can be opened. */
+	scnprintf(full_name, sizeof(full_name), "%s.%u", name, number);
+	err = persistent_ns__lookup(full_name, /*write=*/false, snapshot);
+	if (!err && (*snapshot)->source_id != source_id) {
+		persistent_ns__close(*snapshot);
+		*snapshot = NULL;
+		err = -ESTALE;
+	}
+	return err;
+}
+
+static void warn_missing(const char *name, u32 from, u32 to, const char *done)
+{
+	if (!done)
+		return;
+	if (from == to)
+		pr_warning("WARNING: '%s.%u' was deleted before it was %s.\n", name, from, done);
+	else
+		pr_warning("WARNING: '%s.%u' to '%s.%u' were deleted before they were %s.\n",
+			   name, from, name, to, done);
+}
+
+int persistent__find_snapshot(const char *name, u64 source_id, u32 *settled, u32 last,
+			      const char *done, struct persistent_ns **snapshot)
+{
+	u32 first_missing = 0;
+	int err = -ENOENT;
+
+	for (; *settled < last; (*settled)++) {
+		err = persistent__lookup_snapshot(name, source_id, *settled + 1, snapshot);
+		if (err == -ENOENT && !first_missing)
+			first_missing = *settled + 1;
+		if (err != -ENOENT && first_missing) {
+			warn_missing(name, first_missing, *settled, done);
+			first_missing = 0;
+		}
+		if (err != -ENOENT && err != -ESTALE)
+			return err;
+	}
+
+	if (first_missing)
+		warn_missing(name, first_missing, last, done);
+	return -ENOENT;
 }
 
 int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 *number, u64 *id)
@@ -269,28 +311,23 @@ static struct persistent_trigger state__trigger(const struct state *state, u32 n
 	return none;
 }
 
-/* The first snapshot after number @after that still exists; false: there is none */
-static bool find_snapshot(const struct persistent_ns *ns, u32 after,
-			  struct persistent_notice *notice)
+/*
+ * The first snapshot after number @after. With @since somebody wants to know of each: what
+ * is missing is said then, as nobody waits for it. -ENOENT: all that were taken are deleted
+ */
+static int find_snapshot(const struct persistent_ns *ns, u32 after, bool since,
+			 struct persistent_notice *notice)
 {
-	char name[PERF_PERSIST_NAME_SIZE];
 	struct persistent_ns *snapshot;
-	bool found = false;
+	int err = persistent__find_snapshot(ns->name, ns->id, &after, ns->number,
+					    since ? "reported" : NULL, &snapshot);
 
-	/* Not among the names in sysfs, where it may show later than it can be opened. */
-	for (u32 number = after + 1; number <= ns->number && !found; number++) {
-		scnprintf(name, sizeof(name), "%s.%u", ns->name, number);
-		if (persistent_ns__lookup(name, /*write=*/false, &snapshot))
-			continue;
-		/* Another one of that name left it. */
-		if (snapshot->source_id == ns->id) {
-			notice->snapshot = number;
-			notice->trigger = snapshot->trigger;
-			found = true;
-		}
+	if (!err) {
+		notice->snapshot = snapshot->number;
+		notice->trigger = snapshot->trigger;
 		persistent_ns__close(snapshot);
 	}
-	return found;
+	return err;
 }
 
 static void warn_failed(const struct persistent_ns *ns, const struct persistent_trigger *trigger)
@@ -302,9 +339,12 @@ static void warn_failed(const struct persistent_ns *ns, const struct persistent_
 		   ns->name, persistent_trigger__error(trigger, buf, sizeof(buf)));
 }
 
-static bool find_notice(const struct persistent_ns *ns, const struct state *was,
-			const struct state *now, struct persistent_notice *notice)
+/* 1: something happened; 0: nothing */
+static int find_notice(const struct persistent_ns *ns, const struct state *was,
+		       const struct state *now, bool since, struct persistent_notice *notice)
 {
+	int err = -ENOENT;
+
 	memset(notice, 0, sizeof(*notice));
 
 	for (int i = 0; i < now->nr_triggers; i++) {
@@ -314,11 +354,14 @@ static bool find_notice(const struct persistent_ns *ns, const struct state *was,
 			warn_failed(ns, trigger);
 	}
 
-	if (now->snapshot > was->snapshot) {
-		/* Whatever became of it, it was taken. */
-		if (!find_snapshot(ns, was->snapshot, notice))
-			notice->snapshot = was->snapshot + 1;
-		return true;
+	if (now->snapshot > was->snapshot)
+		err = find_snapshot(ns, was->snapshot, since, notice);
+	if (err != -ENOENT)
+		return err ?: 1;
+	/* Whatever became of it, it was taken. */
+	if (now->snapshot > was->snapshot && !since) {
+		notice->snapshot = now->snapshot;
+		return 1;
 	}
 
 	for (int i = 0; i < now->nr_triggers; i++) {
@@ -327,18 +370,10 @@ static bool find_notice(const struct persistent_ns *ns, const struct state *was,
 		if (trigger->asked.action == PERF_TRIGGER_DO_STOP &&
 		    trigger->state.acted > state__trigger(was, trigger->asked.number).state.acted) {
 			notice->trigger = trigger->asked.number;
-			return true;
+			return 1;
 		}
 	}
-	return false;
-}
-
-static u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+	return 0;
 }
 
 /* 1: look at it; 0: it is too late */
@@ -348,7 +383,7 @@ static int wait_for_change(const struct persistent_ns *ns, u64 until)
 	int ms = -1, ret;
 
 	if (until) {
-		u64 now = now_ns();
+		u64 now = rdclock();
 
 		if (now >= until)
 			return 0;
@@ -361,7 +396,7 @@ static int wait_for_change(const struct persistent_ns *ns, u64 until)
 	return pollfd.revents & (POLLHUP | POLLERR) ? -ENODEV : 1;
 }
 
-static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until,
+static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until, bool since,
 		      struct persistent_notice *notice)
 {
 	struct state now = { .snapshot = 0 };
@@ -372,22 +407,20 @@ static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until,
 
 		if (err)
 			return err;
-		if (find_notice(ns, was, &now, notice)) {
+		ret = find_notice(ns, was, &now, since, notice);
+		if (ret) {
 			free(now.triggers);
-			return 0;
+			return min(ret, 0);
 		}
 		state__replace(was, &now);
 	}
 	return ret ?: -ETIMEDOUT;
 }
 
-/*
- * 1: one was taken that the caller has not seen, of those after number @since; 0: none.
- * What is missing is said, as nobody waits for it.
- */
+/* 1: one was taken that the caller has not seen, of those after number @since; 0: none */
 static int find_since(const struct persistent_ns *ns, u32 since, struct persistent_notice *notice)
 {
-	bool found;
+	int err;
 
 	if (since > ns->number) {
 		pr_err("'%s' has taken %u snapshots, fewer than --since %u: is it a new one of that name?\n",
@@ -396,16 +429,17 @@ static int find_since(const struct persistent_ns *ns, u32 since, struct persiste
 	}
 
 	memset(notice, 0, sizeof(*notice));
-	found = find_snapshot(ns, since, notice);
-	persistent__warn_missing(ns->name, since + 1, found ? notice->snapshot - 1 : ns->number);
-	return found;
+	err = find_snapshot(ns, since, /*since=*/true, notice);
+	if (!err)
+		return 1;
+	return err == -ENOENT ? 0 : err_control(err, ns, "look for snapshots of");
 }
 
 int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, const u32 *since,
 			void (*ready)(struct persistent_ns *ns),
 			struct persistent_notice *notice)
 {
-	u64 until = timeout ? now_ns() + timeout : 0;
+	u64 until = timeout ? rdclock() + timeout : 0;
 	struct state was = { .snapshot = 0 };
 	int err = persistent_ns__check_live(ns);
 
@@ -423,7 +457,7 @@ int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, const u32 *since,
 	}
 	if (!err) {
 		ready(ns);
-		err = __ns__wait(ns, &was, until, notice);
+		err = __ns__wait(ns, &was, until, since, notice);
 	}
 	free(was.triggers);
 

@@ -20,14 +20,25 @@ int persistent_ns__clear(struct persistent_ns *ns);
 int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr);
 int persistent_ns__count_snapshots(const struct persistent_ns *ns);
 
+/*
+ * Snapshot @number of the namespace @source_id, which is or was called @name. -ENOENT: it is
+ * deleted; -ESTALE: there is none, as another namespace had that name when it was taken.
+ */
+int persistent__lookup_snapshot(const char *name, u64 source_id, u32 number,
+				struct persistent_ns **snapshot);
+/*
+ * The first one after number @settled, up to number @last; -ENOENT: none. @settled becomes
+ * that before it, or @last. Of those that are missing it says that they were deleted before
+ * they were @done; NULL: nothing.
+ */
+int persistent__find_snapshot(const char *name, u64 source_id, u32 *settled, u32 last,
+			      const char *done, struct persistent_ns **snapshot);
+
 /* What was waited for */
 struct persistent_notice {
 	u32	snapshot;	/* number of one that was taken; 0: a trigger stopped it */
 	u32	trigger;	/* number of the one that did it; 0: somebody by hand */
 };
-
-/* Numbers of snapshots that nobody can read any more */
-void persistent__warn_missing(const char *name, u32 from, u32 to);
 
 /*
  * -ETIMEDOUT after @timeout ns, 0: never; @ready() is called once nothing can be missed.

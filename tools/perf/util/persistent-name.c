@@ -225,7 +225,8 @@ static void err_no_match(const char *pattern, bool live)
 {
 	int len = (int)strlen(pattern) - (int)strlen(".*");
 
-	if (len > 0 && !strcmp(pattern + len, ".*") && (int)strcspn(pattern, "*?[") > len)
+	if (!live && len > 0 && !strcmp(pattern + len, ".*") &&
+	    (int)strcspn(pattern, "*?[") > len)
 		pr_err("There are no snapshots of '%.*s'.\n", len, pattern);
 	else
 		pr_err("There is no namespace like '%s'%s.\n", pattern,

@@ -31,10 +31,14 @@
 #include <linux/time64.h>
 #include <linux/zalloc.h>
 #include "debug.h"
+#include "persistent-time.h"
 
 /* How long the reader of a perf that was killed may take to go away */
 #define LOCK_TRIES	50
 #define LOCK_NS		(100 * NSEC_PER_MSEC)
+
+/* Later than any time */
+#define THIS_BOOT	"~"
 
 static int err_dir(const struct save_dir *dir, const char *what)
 {
@@ -69,13 +73,14 @@ static int read_boot(u64 *boot)
 void save_dir__name(const struct save_dir *dir, struct save_file *file, u64 source_id,
 		    u32 number, u64 age_ns)
 {
-	time_t taken = time(NULL) - age_ns / NSEC_PER_SEC;
+	time_t taken = (persistent__wall_now() - age_ns) / NSEC_PER_SEC;
 	struct tm tm;
 
 	memset(file, 0, sizeof(*file));
 	file->boot = dir->boot;
 	file->source_id = source_id;
 	file->number = number;
+	scnprintf(file->boot_time, sizeof(file->boot_time), THIS_BOOT);
 	if (gmtime_r(&taken, &tm))
 		strftime(file->time, sizeof(file->time), "%Y%m%dT%H%M%SZ", &tm);
 	scnprintf(file->name, sizeof(file->name), "%s.%s.%u.%016" PRIx64 "-%" PRIx64 ".data",
@@ -203,19 +208,44 @@ int save_dir__write_marks(struct save_dir *dir)
  * Files
  */
 
-/* Numbers grow within a boot; from one to the other there are only clocks to go by. */
-static int file_cmp(const struct save_dir *dir, const struct save_file *a,
-		    const struct save_file *b)
+/*
+ * Ids and numbers grow within a boot, whatever its clock says. From one boot to the other
+ * there are only clocks to go by: it is as old as the oldest file of it.
+ */
+static int file_cmp(const void *_a, const void *_b)
 {
-	bool a_now = a->boot == dir->boot, b_now = b->boot == dir->boot;
-	int cmp;
+	const struct save_file *a = _a, *b = _b;
+	int cmp = strcmp(a->boot_time, b->boot_time);
 
-	if (a_now != b_now)
-		return a_now ? 1 : -1;
-	if (a_now && a->source_id != b->source_id)
+	if (cmp || a->boot != b->boot)
+		return cmp ?: (a->boot < b->boot ? -1 : 1);
+	if (a->source_id != b->source_id)
 		return a->source_id < b->source_id ? -1 : 1;
-	cmp = a_now ? 0 : strcmp(a->time, b->time);
-	return cmp ?: (a->number < b->number ? -1 : a->number > b->number);
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int boot_and_time_cmp(const void *_a, const void *_b)
+{
+	const struct save_file *a = _a, *b = _b;
+
+	if (a->boot != b->boot)
+		return a->boot < b->boot ? -1 : 1;
+	return strcmp(a->time, b->time);
+}
+
+static void sort_files(struct save_dir *dir)
+{
+	const char *time = "";
+
+	qsort(dir->files, dir->nr_files, sizeof(*dir->files), boot_and_time_cmp);
+	for (int i = 0; i < dir->nr_files; i++) {
+		struct save_file *file = &dir->files[i];
+
+		if (!i || file->boot != file[-1].boot)
+			time = file->boot == dir->boot ? THIS_BOOT : file->time;
+		scnprintf(file->boot_time, sizeof(file->boot_time), "%s", time);
+	}
+	qsort(dir->files, dir->nr_files, sizeof(*dir->files), file_cmp);
 }
 
 static int insert_file(struct save_dir *dir, const struct save_file *file)
@@ -226,7 +256,7 @@ static int insert_file(struct save_dir *dir, const struct save_file *file)
 	if (!files)
 		return -ENOMEM;
 	dir->files = files;
-	for (; i && file_cmp(dir, &files[i - 1], file) > 0; i--)
+	for (; i && file_cmp(&files[i - 1], file) > 0; i--)
 		files[i] = files[i - 1];
 	files[i] = *file;
 	dir->nr_files++;
@@ -276,6 +306,8 @@ static int read_files(struct save_dir *dir)
 		err = insert_file(dir, &file) ?: note_saved(dir, &file);
 	}
 	closedir(d);
+	if (!err && dir->nr_files)
+		sort_files(dir);
 	return err;
 }
 
@@ -315,24 +347,48 @@ int save_dir__add(struct save_dir *dir, struct save_file *file)
 	return 0;
 }
 
+static bool is_unhandled(struct save_dir *dir, const struct save_file *file)
+{
+	struct save_mark *mark;
+
+	if (!dir->runs || file->boot != dir->boot)
+		return false;
+	mark = save_dir__mark(dir, file->source_id);
+	return mark && file->number > mark->handled;
+}
+
+/* That nobody uses; not the newest one; -1: none */
+static int find_oldest(const struct save_dir *dir)
+{
+	for (int i = 0; i < dir->nr_files - 1; i++) {
+		if (strcmp(dir->files[i].name, dir->used))
+			return i;
+	}
+	return -1;
+}
+
 int save_dir__prune(struct save_dir *dir, int max_files, u64 max_total)
 {
 	u64 total = 0;
-	int nr = 0;
+	int nr = 0, i;
 
 	forget_missing(dir);
-	for (int i = 0; i < dir->nr_files; i++)
+	for (i = 0; i < dir->nr_files; i++)
 		total += dir->files[i].size;
 
-	while (dir->nr_files > 1 && ((max_files && dir->nr_files > max_files) ||
-				     (max_total && total > max_total))) {
-		if (unlinkat(dir->fd, dir->files[0].name, 0) && errno != ENOENT) {
-			pr_warning("WARNING: cannot remove %s/%s: %m\n", dir->path,
-				   dir->files[0].name);
+	while (((max_files && dir->nr_files > max_files) || (max_total && total > max_total)) &&
+	       (i = find_oldest(dir)) >= 0) {
+		const struct save_file *file = &dir->files[i];
+
+		if (is_unhandled(dir, file))
+			pr_warning("WARNING: %s/%s is removed before the command ran for it.\n",
+				   dir->path, file->name);
+		if (unlinkat(dir->fd, file->name, 0) && errno != ENOENT) {
+			pr_warning("WARNING: cannot remove %s/%s: %m\n", dir->path, file->name);
 			break;
 		}
-		total -= dir->files[0].size;
-		remove_file(dir, 0);
+		total -= file->size;
+		remove_file(dir, i);
 		nr++;
 	}
 	return nr;
@@ -340,17 +396,20 @@ int save_dir__prune(struct save_dir *dir, int max_files, u64 max_total)
 
 const struct save_file *save_dir__unhandled(struct save_dir *dir)
 {
+	struct stat st;
+
 	for (int i = 0; i < dir->nr_files; i++) {
 		const struct save_file *file = &dir->files[i];
-		struct save_mark *mark;
 
-		if (file->boot != dir->boot)
-			continue;
-		mark = save_dir__mark(dir, file->source_id);
-		if (mark && file->number > mark->handled)
+		if (is_unhandled(dir, file) && !fstatat(dir->fd, file->name, &st, 0))
 			return file;
 	}
 	return NULL;
+}
+
+void save_dir__use(struct save_dir *dir, const struct save_file *file)
+{
+	scnprintf(dir->used, sizeof(dir->used), "%s", file ? file->name : "");
 }
 
 /*
@@ -384,11 +443,11 @@ static int lock_dir(struct save_dir *dir)
 	return 0;
 }
 
-int save_dir__open(struct save_dir *dir, const char *path, const char *name)
+int save_dir__open(struct save_dir *dir, const char *path, const char *name, bool runs)
 {
 	int err;
 
-	*dir = (struct save_dir) { .fd = -1, .lock_fd = -1 };
+	*dir = (struct save_dir) { .fd = -1, .lock_fd = -1, .runs = runs };
 	scnprintf(dir->name, sizeof(dir->name), "%s", name);
 
 	/* For commands that go elsewhere */

@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 #include <linux/types.h>
+#include <stdbool.h>
 
 #define SAVE_FILE_NAME_SIZE	(PERF_PERSIST_NAME_SIZE + 80)
 
@@ -14,6 +15,7 @@ struct save_file {
 	u64	source_id;	/* of the namespace that it was taken of, in that boot */
 	u32	number;
 	char	time[20];	/* when it was taken, UTC */
+	char	boot_time[20];	/* and the first one of that boot */
 	u64	size;
 };
 
@@ -34,10 +36,15 @@ struct save_dir {
 	int			 nr_files;
 	struct save_mark	 *marks;
 	int			 nr_marks;
+	bool			 runs;		/* a command for each file */
+	char			 used[SAVE_FILE_NAME_SIZE];	/* the file that it has */
 };
 
-/* Makes the directory if there is none, and looks what was saved there before. */
-int save_dir__open(struct save_dir *dir, const char *path, const char *name);
+/*
+ * Makes the directory if there is none, and looks what was saved there before. @runs: there
+ * is a command to run for each file
+ */
+int save_dir__open(struct save_dir *dir, const char *path, const char *name, bool runs);
 void save_dir__close(struct save_dir *dir);
 
 struct save_mark *save_dir__mark(struct save_dir *dir, u64 source_id);
@@ -56,11 +63,13 @@ int save_dir__add(struct save_dir *dir, struct save_file *file);
 
 /*
  * Remove the oldest until there are no more than @max_files of @max_total bytes in all,
- * 0: any number of them. The newest one stays. Returns how many were removed.
+ * 0: any number of them. The newest one stays, and the one in use. Returns how many were removed.
  */
 int save_dir__prune(struct save_dir *dir, int max_files, u64 max_total);
 
 /* The next one that the command was not run for; NULL: none */
 const struct save_file *save_dir__unhandled(struct save_dir *dir);
+/* The one that the command has from now on; NULL: none */
+void save_dir__use(struct save_dir *dir, const struct save_file *file);
 
 #endif /* __PERF_PERSISTENT_SAVE_DIR_H */

@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -35,35 +34,29 @@
 #include <linux/zalloc.h>
 #include "debug.h"
 #include "persistent.h"
+#include "persistent-control.h"
 #include "persistent-save-dir.h"
+#include "persistent-save-queue.h"
 #include "strbuf.h"
+#include "time-utils.h"
 #include "units.h"
 #include "util.h"
 
 #define RETRY_NS	NSEC_PER_SEC
 #define RETRY_MAX_NS	(30 * NSEC_PER_SEC)
 
-/* Snapshots that were taken between the last look at a namespace and its deletion */
-#define MAX_UNSEEN	64
-
-/* A snapshot of a namespace of the same name that is deleted */
-struct orphan {
-	u64	source_id;
-	u32	number;
-};
+/* How long the command may take to end after SIGTERM */
+#define COMMAND_END_NS	(10 * NSEC_PER_SEC)
 
 struct save {
 	const struct persistent_save_opts *opts;
 	struct save_dir	 dir;
-	struct persistent_ns *ns;	/* NULL: it is gone */
-	u64		 ns_id;
-	u32		 number;	/* of the last snapshot of it */
-	struct orphan	 *orphans;
-	int		 nr_orphans;
-	int		 next_orphan;
+	struct save_queue queue;
 	int		 signal_fd;
 	sigset_t	 old_mask;
 	bool		 stop;
+	bool		 hurry;		/* it was told so twice */
+	u64		 kill_at;	/* the command; 0: not yet told to stop */
 
 	pid_t		 reader;	/* 0: there is none */
 	u64		 reads_id;	/* of the snapshot */
@@ -79,14 +72,6 @@ struct save {
 	u32		 command_number;
 };
 
-static u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-}
-
 /* It only has to be right if somebody takes files away, and is written again. */
 static void save__write_marks(struct save *save)
 {
@@ -98,175 +83,18 @@ static void save__write_marks(struct save *save)
 			 str_error_r(-err, buf, sizeof(buf)));
 }
 
-static void warn_missing(const struct save *save, u32 from, u32 to)
-{
-	const char *name = save->dir.name;
-
-	if (from == to)
-		pr_warning("WARNING: '%s.%u' was deleted before it was saved.\n", name, from);
-	else
-		pr_warning("WARNING: '%s.%u' to '%s.%u' were deleted before they were saved.\n",
-			   name, from, name, to);
-}
-
-/*
- * The next snapshot
- */
-
-/* The snapshot of that number, if it is one of namespace @source_id; -ENOENT */
-static int save__lookup(const struct save *save, u64 source_id, u32 number,
-			struct persistent_ns **snapshot)
-{
-	char name[PERF_PERSIST_NAME_SIZE];
-	int err;
-
-	scnprintf(name, sizeof(name), "%s.%u", save->dir.name, number);
-	err = persistent_ns__lookup(name, /*write=*/false, snapshot);
-	/* Another namespace had it when this one would have come to it. */
-	if (!err && (*snapshot)->source_id != source_id) {
-		persistent_ns__close(*snapshot);
-		*snapshot = NULL;
-		err = -ESTALE;
-	}
-	return err;
-}
-
-static void save__ns_is_gone(struct save *save)
-{
-	struct persistent_ns *snapshot;
-
-	persistent_ns__close(save->ns);
-	save->ns = NULL;
-
-	for (u32 number = save->number + 1, i = 0; i < MAX_UNSEEN; number++, i++) {
-		if (!save__lookup(save, save->ns_id, number, &snapshot)) {
-			persistent_ns__close(snapshot);
-			save->number = number;
-		}
-	}
-}
-
-/* How many were taken; what is taken after it wakes the next poll(). */
-static int save__look_again(struct save *save)
-{
-	int err;
-
-	if (!save->ns)
-		return 0;
-
-	err = persistent_ns__look_again(save->ns);
-	if (!err)
-		save->number = save->ns->number;
-	else if (err == -ENOENT)
-		save__ns_is_gone(save);
-	else
-		return persistent__err_open(err, save->dir.name);
-	return 0;
-}
-
-/* The first one that is not saved: 0; -ENOENT: all are. What is missing is said. */
-static int save__find_next(struct save *save, struct persistent_ns **snapshot)
-{
-	struct save_mark *mark = save_dir__mark(&save->dir, save->ns_id);
-	u32 first_missing = 0;
-	int err = -ENOENT;
-
-	if (!mark)
-		return -ENOMEM;
-
-	while (mark->settled < save->number) {
-		u32 number = mark->settled + 1;
-
-		err = save__lookup(save, save->ns_id, number, snapshot);
-		if (err == -ENOENT && !first_missing)
-			first_missing = number;
-		if (err != -ENOENT && first_missing) {
-			warn_missing(save, first_missing, number - 1);
-			first_missing = 0;
-		}
-		if (err != -ENOENT && err != -ESTALE)
-			break;
-		mark->settled = number;
-		err = -ENOENT;
-	}
-
-	if (first_missing)
-		warn_missing(save, first_missing, mark->settled);
-	return err;
-}
-
-static int save__find_orphan(struct save *save, struct persistent_ns **snapshot)
-{
-	int err = -ENOENT;
-
-	for (; save->next_orphan < save->nr_orphans; save->next_orphan++) {
-		const struct orphan *orphan = &save->orphans[save->next_orphan];
-		struct save_mark *mark = save_dir__mark(&save->dir, orphan->source_id);
-
-		if (!mark)
-			return -ENOMEM;
-		if (orphan->number <= mark->settled)
-			continue;
-		err = save__lookup(save, orphan->source_id, orphan->number, snapshot);
-		if (err != -ENOENT && err != -ESTALE)
-			break;
-		warn_missing(save, orphan->number, orphan->number);
-		mark->settled = orphan->number;
-		err = -ENOENT;
-	}
-	return err;
-}
-
-static int orphan_cmp(const void *_a, const void *_b)
-{
-	const struct orphan *a = _a, *b = _b;
-
-	if (a->source_id != b->source_id)
-		return a->source_id < b->source_id ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
-}
-
-static void save__find_orphans(struct save *save, const char *name)
-{
-	char **names = persistent__names();
-	struct persistent_ns *snapshot;
-
-	for (int i = 0; names && names[i]; i++) {
-		u32 number = persistent__snapshot_number(names[i], name);
-		struct orphan *more;
-
-		if (!number || persistent_ns__lookup(names[i], /*write=*/false, &snapshot))
-			continue;
-		if (snapshot->source_id != save->ns_id) {
-			more = realloc(save->orphans, (save->nr_orphans + 1) * sizeof(*more));
-			if (more) {
-				save->orphans = more;
-				more[save->nr_orphans++] = (struct orphan) {
-					.source_id = snapshot->source_id,
-					.number = number,
-				};
-			}
-		}
-		persistent_ns__close(snapshot);
-	}
-	persistent__free_names(names);
-	if (save->nr_orphans)
-		qsort(save->orphans, save->nr_orphans, sizeof(*save->orphans), orphan_cmp);
-}
-
 /*
  * The reader
  */
 
-static void save__unblock_signals(const struct save *save)
-{
-	sigprocmask(SIG_SETMASK, &save->old_mask, NULL);
-}
-
-/* Nobody would give a name to what it writes when its parent is killed. */
+/*
+ * Nobody would give a name to what it writes when its parent is killed. SIGINT and SIGTERM
+ * stay blocked: perf record would take them for a request to write a part of it, and succeed.
+ */
 static void __noreturn save__run_reader(struct save *save, pid_t parent, int out)
 {
 	char event[64], path[PATH_MAX];
+	sigset_t sigchld;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
@@ -275,7 +103,9 @@ static void __noreturn save__run_reader(struct save *save, pid_t parent, int out
 	dup2(out, STDERR_FILENO);
 	/* What it says of a full disk is looked for. */
 	setenv("LC_ALL", "C", 1);
-	save__unblock_signals(save);
+	sigemptyset(&sigchld);
+	sigaddset(&sigchld, SIGCHLD);
+	sigprocmask(SIG_UNBLOCK, &sigchld, NULL);
 
 	/* By its id: the name may be that of another one by then. */
 	scnprintf(event, sizeof(event), PERSISTENT_PMU "/config=%#" PRIx64 "/", save->reads_id);
@@ -290,8 +120,10 @@ static int save__start_reader(struct save *save, const struct persistent_ns *sna
 	pid_t parent = getpid();
 	int fds[2];
 
-	save_dir__name(&save->dir, &save->file, snapshot->source_id, snapshot->number,
-		       persistent_ns__age_ns(snapshot));
+	/* The same name each time that it is tried: clocks do not agree to the last second. */
+	if (save->file.source_id != snapshot->source_id || save->file.number != snapshot->number)
+		save_dir__name(&save->dir, &save->file, snapshot->source_id, snapshot->number,
+			       persistent_ns__age_ns(snapshot));
 	save->reads_id = snapshot->id;
 	save_dir__remove_tmp(&save->dir, &save->file);
 	strbuf_setlen(&save->said, 0);
@@ -362,6 +194,11 @@ static void save__reader_failed(struct save *save)
 	struct persistent_ns *snapshot;
 
 	save_dir__remove_tmp(&save->dir, &save->file);
+	if (save->hurry) {
+		pr_warning("WARNING: '%s.%u' is not saved, as it was told twice to end.\n",
+			   save->dir.name, save->file.number);
+		return;
+	}
 	/* Deleted meanwhile: the next look says so. */
 	if (persistent_ns__lookup_id(save->reads_id, /*write=*/false, &snapshot) == -ENOENT)
 		return;
@@ -374,7 +211,7 @@ static void save__reader_failed(struct save *save)
 		return;
 
 	save->retry_ns = save->retry_ns ? min_t(u64, 2 * save->retry_ns, RETRY_MAX_NS) : RETRY_NS;
-	save->retry_at = now_ns() + save->retry_ns;
+	save->retry_at = rdclock() + save->retry_ns;
 }
 
 static void save__add_file(struct save *save)
@@ -433,7 +270,8 @@ static void set_environment(const struct save *save, const struct save_file *fil
 
 	scnprintf(path, sizeof(path), "%s/%s", save->dir.path, file->name);
 	scnprintf(name, sizeof(name), "%s.%u", save->dir.name, file->number);
-	if (!save__lookup(save, file->source_id, file->number, &snapshot)) {
+	if (!persistent__lookup_snapshot(save->dir.name, file->source_id, file->number,
+					 &snapshot)) {
 		if (snapshot->trigger)
 			scnprintf(trigger, sizeof(trigger), "%u", snapshot->trigger);
 		persistent_ns__close(snapshot);
@@ -448,7 +286,7 @@ static void set_environment(const struct save *save, const struct save_file *fil
 static int save__start_command(struct save *save)
 {
 	const char **argv = save->opts->command;
-	const struct save_file *file = argv ? save_dir__unhandled(&save->dir) : NULL;
+	const struct save_file *file = save_dir__unhandled(&save->dir);
 
 	if (!file)
 		return 0;
@@ -461,9 +299,11 @@ static int save__start_command(struct save *save)
 		save->command = 0;
 		return -errno;
 	}
-	if (!save->command) {
+	if (save->command) {
+		save_dir__use(&save->dir, file);
+	} else {
 		set_environment(save, file);
-		save__unblock_signals(save);
+		sigprocmask(SIG_SETMASK, &save->old_mask, NULL);
 		execvp(argv[0], (char **)argv);
 		pr_err("Cannot run '%s': %m\n", argv[0]);
 		_exit(errno == ENOENT ? 127 : 126);
@@ -476,14 +316,15 @@ static void save__command_ended(struct save *save, int status)
 	struct save_mark *mark = save_dir__mark(&save->dir, save->command_source);
 
 	save->command = 0;
+	save_dir__use(&save->dir, NULL);
 	if (status)
 		pr_warning("WARNING: '%s' of '%s.%u' ended with %s %d.\n", save->opts->command[0],
 			   save->dir.name, save->command_number,
 			   WIFSIGNALED(status) ? "signal" : "exit status",
 			   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 
-	/* One that was stopped with perf runs again when perf does. */
-	if (mark && !(save->stop && WIFSIGNALED(status))) {
+	/* One that was stopped with perf, which it may catch, runs again when perf does. */
+	if (mark && !(save->stop && status)) {
 		mark->handled = save->command_number;
 		save__write_marks(save);
 	}
@@ -494,21 +335,16 @@ static void save__command_ended(struct save *save, int status)
  */
 
 /* Snapshots that cannot be saved yet are no reason to look for more. */
-static int save__start_next(struct save *save)
+static int save__start_next(struct save *save, u64 now)
 {
 	struct persistent_ns *snapshot = NULL;
 	char buf[STRERR_BUFSIZE];
 	int err;
 
-	if (save->reader || now_ns() < save->retry_at)
+	if (save->reader || now < save->retry_at)
 		return 0;
 
-	err = save__look_again(save);
-	if (err)
-		return err;
-	err = save__find_orphan(save, &snapshot);
-	if (err == -ENOENT)
-		err = save__find_next(save, &snapshot);
+	err = save_queue__next(&save->queue, &save->dir, &snapshot);
 	if (!err)
 		err = save__start_reader(save, snapshot);
 	persistent_ns__close(snapshot);
@@ -525,28 +361,27 @@ static void save__reap(struct save *save)
 	int status;
 
 	while (read(save->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD)
-			save->stop = true;
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		save->hurry = save->stop;
+		save->stop = true;
 	}
-	if (save->stop)
-		return;
 	if (save->reader && waitpid(save->reader, &status, WNOHANG) == save->reader)
 		save__reader_ended(save, status);
 	if (save->command && waitpid(save->command, &status, WNOHANG) == save->command)
 		save__command_ended(save, status);
 }
 
-static int save__poll(struct save *save)
+/* Until something happens, or the time has come: 0 is never. */
+static int save__poll(struct save *save, u64 now, u64 until)
 {
-	const u64 now = now_ns();
-	const bool waits = !save->reader && now < save->retry_at;
+	const bool looks = save->queue.ns && !save->reader && !save->kill_at && !until;
 	struct pollfd fds[] = {
 		{ .fd = save->signal_fd, .events = POLLIN },
 		{ .fd = save->reader ? save->said_fd : -1, .events = POLLIN },
-		{ .fd = save->reader || waits || !save->ns ? -1 : save->ns->fd,
-		  .events = POLLPRI },
+		{ .fd = looks ? save->queue.ns->fd : -1, .events = POLLPRI },
 	};
-	const int ms = waits ? (int)((save->retry_at - now) / NSEC_PER_MSEC) + 1 : -1;
+	const int ms = until ? (int)((max(until, now) - now) / NSEC_PER_MSEC) + 1 : -1;
 
 	if (poll(fds, ARRAY_SIZE(fds), ms) < 0 && errno != EINTR) {
 		pr_err("Cannot wait for snapshots of '%s': %m\n", save->dir.name);
@@ -563,7 +398,9 @@ static int save__poll(struct save *save)
 static int save__run(struct save *save)
 {
 	for (;;) {
-		int err = save__start_next(save);
+		const u64 now = rdclock();
+		const bool waits = !save->reader && now < save->retry_at;
+		int err = save__start_next(save, now);
 
 		if (!err && !save->command)
 			err = save__start_command(save);
@@ -571,10 +408,10 @@ static int save__run(struct save *save)
 			return err;
 
 		/* Nothing is left to do. */
-		if (!save->ns && !save->reader && !save->command && now_ns() >= save->retry_at)
+		if (!save->queue.ns && !save->reader && !save->command && !waits)
 			return -ENODEV;
 
-		err = save__poll(save);
+		err = save__poll(save, now, waits ? save->retry_at : 0);
 		if (err)
 			return err;
 		save__reap(save);
@@ -583,27 +420,39 @@ static int save__run(struct save *save)
 	}
 }
 
-/* Whatever was begun is begun anew the next time. */
+/*
+ * What is being written is finished, as the snapshot may not be there the next time. The
+ * command is asked to end, and runs again. Who cannot wait for that says so once more.
+ */
 static void save__end_children(struct save *save)
 {
-	int status;
+	u64 now = rdclock();
 
 	save->stop = true;
-	if (save->reader) {
-		kill(save->reader, SIGKILL);
-		waitpid(save->reader, &status, 0);
-		save_dir__remove_tmp(&save->dir, &save->file);
-	}
-	if (save->command) {
+	save->kill_at = now + COMMAND_END_NS;
+	if (save->command)
 		kill(save->command, SIGTERM);
-		if (waitpid(save->command, &status, 0) == save->command)
-			save__command_ended(save, status);
+	if (save->reader && !quiet)
+		pr_info("[ perf ctl: '%s.%u' is still being saved, a second signal ends that ]\n",
+			save->dir.name, save->file.number);
+
+	for (; save->reader || save->command; now = rdclock()) {
+		if (save->reader && save->hurry)
+			kill(save->reader, SIGKILL);
+		if (save->command && (save->hurry || now >= save->kill_at))
+			kill(save->command, SIGKILL);
+		if (save__poll(save, now, save->command ? save->kill_at : 0))
+			save->hurry = true;
+		save__reap(save);
 	}
 }
 
 static int save__init_signals(struct save *save)
 {
 	sigset_t mask;
+
+	/* If it is ignored, as some parents have it, nobody says what became of children. */
+	signal(SIGCHLD, SIG_DFL);
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
@@ -614,25 +463,6 @@ static int save__init_signals(struct save *save)
 	return save->signal_fd < 0 ? -errno : 0;
 }
 
-static int save__open(struct save *save, const char *name)
-{
-	int err = persistent_ns__lookup(name, /*write=*/false, &save->ns);
-
-	if (!err) {
-		err = persistent_ns__check_live(save->ns);
-		save->ns_id = save->ns->id;
-		save->number = save->ns->number;
-	}
-	if (err && err != -ENOENT)
-		return save->ns ? err : persistent__err_open(err, name);
-
-	save__find_orphans(save, name);
-	/* Snapshots may be all that is left of it. */
-	if (err && !save->nr_orphans)
-		return persistent__err_open(err, name);
-	return 0;
-}
-
 int persistent__save(const char *name, const struct persistent_save_opts *opts)
 {
 	struct save save = {
@@ -641,14 +471,14 @@ int persistent__save(const char *name, const struct persistent_save_opts *opts)
 		.signal_fd = -1,
 		.said = STRBUF_INIT,
 	};
-	int err = save__open(&save, name);
+	int err = save_queue__open(&save.queue, name);
 
 	if (!err)
-		err = save_dir__open(&save.dir, opts->dir, name);
+		err = save_dir__open(&save.dir, opts->dir, name, opts->command);
 	if (!err)
 		err = save__init_signals(&save);
 	if (!err) {
-		if (save.ns && !quiet)
+		if (save.queue.ns && !quiet)
 			pr_info("[ perf ctl: saving snapshots of '%s' to %s ]\n", name,
 				save.dir.path);
 		save_dir__prune(&save.dir, opts->max_files, opts->max_total);
@@ -662,8 +492,7 @@ int persistent__save(const char *name, const struct persistent_save_opts *opts)
 	if (save.signal_fd >= 0)
 		close(save.signal_fd);
 	save_dir__close(&save.dir);
-	persistent_ns__close(save.ns);
-	free(save.orphans);
+	save_queue__close(&save.queue);
 	free(save.complaint);
 	strbuf_release(&save.said);
 	return err;

@@ -17,7 +17,6 @@
 #include <unistd.h>
 #include <internal/lib.h>
 #include <internal/mmap.h>
-#include <linux/ctype.h>
 #include <linux/kernel.h>
 #include <linux/overflow.h>
 #include <linux/perf_event.h>
@@ -72,91 +71,6 @@ struct persistent_slice {
 bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts)
 {
 	return opts->last || opts->from || opts->to;
-}
-
-/* Behind the point: digits, each a tenth of the one before */
-static double parse_fraction(const char **str)
-{
-	double fraction = 0, digit = 0.1;
-
-	for (; isdigit(**str); (*str)++, digit /= 10)
-		fraction += (**str - '0') * digit;
-	return fraction;
-}
-
-static u64 parse_unit(const char **str)
-{
-	static const struct {
-		const char	*unit;
-		u64		 ns;
-	} units[] = {
-		{ "ns",	1 },
-		{ "us",	NSEC_PER_USEC },
-		{ "ms",	NSEC_PER_MSEC },
-		{ "s",	NSEC_PER_SEC },
-		{ "m",	60ULL * NSEC_PER_SEC },
-		{ "h",	3600ULL * NSEC_PER_SEC },
-		{ "d",	24 * 3600ULL * NSEC_PER_SEC },
-	};
-	size_t len = strspn(*str, "abcdefghijklmnopqrstuvwxyz");
-
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (len == strlen(units[i].unit) && !strncmp(*str, units[i].unit, len)) {
-			*str += len;
-			return units[i].ns;
-		}
-	}
-	return 0;
-}
-
-/* 1.5s; adds it to @ns. */
-static int parse_number_with_unit(const char **str, u64 *ns)
-{
-	double fraction = 0;
-	u64 number, unit;
-	char *end;
-
-	if (!isdigit(**str))
-		return -EINVAL;
-
-	errno = 0;
-	number = strtoull(*str, &end, 10);
-	*str = end;
-	if (errno)
-		return -EINVAL;
-
-	if (**str == '.' && isdigit((*str)[1])) {
-		(*str)++;
-		fraction = parse_fraction(str);
-	}
-
-	unit = parse_unit(str);
-	if (!unit || check_mul_overflow(number, unit, &number) ||
-	    check_add_overflow(number, (u64)(fraction * unit + 0.5), &number) ||
-	    check_add_overflow(*ns, number, ns))
-		return -EINVAL;
-	return 0;
-}
-
-/* 30s, 1.5s or 1m30s */
-int persistent__parse_duration(const char *option, const char *str, u64 *ns)
-{
-	const char *pos = str;
-	u64 sum = 0;
-	int err;
-
-	do {
-		err = parse_number_with_unit(&pos, &sum);
-	} while (!err && *pos);
-
-	if (!err && sum) {
-		*ns = sum;
-		return 0;
-	}
-
-	pr_err("%s takes a number with a unit, ns, us, ms, s, m, h or d, as in %s 30s, 1.5s or 1m30s: not '%s'.\n",
-	       option, option, str);
-	return -EINVAL;
 }
 
 /* By the clock of the records; or with @wall by that of people, which is to be converted */

@@ -42,9 +42,6 @@ u64 persistent_slice__vital_size(const struct persistent_slice *slice);
 /* Say what was left out that one may have expected. */
 void persistent_slice__report(const struct persistent_slice *slice);
 
-/* Something like 30s, of option @option; what it must be is said if it is not. */
-int persistent__parse_duration(const char *option, const char *str, u64 *ns);
-
 /* The time in ns by the clock of the records of such an event */
 int persistent__now(const struct perf_event_attr *like, u64 *now);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Times of clocks on walls, for those who were told when it happened. */
+/*
+ * Times that people give: how long something takes, and what a clock on a wall showed, for
+ * those who were told when it happened.
+ */
 #include "persistent-time.h"
 
 #include <errno.h>
@@ -8,7 +11,10 @@
 #include <time.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
+#include <linux/overflow.h>
+#include <linux/string.h>
 #include <linux/time64.h>
+#include "debug.h"
 
 u64 persistent__wall_now(void)
 {
@@ -18,37 +24,168 @@ u64 persistent__wall_now(void)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* The digits behind the point, if there are any; NULL: too many of them, or none */
-static const char *parse_fraction(const char *str, u64 *ns)
+/* A point and digits, each a tenth of the one before; returns how many of them, 0: none */
+static int parse_fraction(const char **str, double *fraction)
 {
-	u64 unit = NSEC_PER_SEC / 10;
+	double digit = 0.1;
+	int nr = 0;
 
-	*ns = 0;
-	if (*str != '.')
-		return str;
-	if (!isdigit(*++str))
-		return NULL;
-	for (; isdigit(*str) && unit; str++, unit /= 10)
-		*ns += (*str - '0') * unit;
-	return str;
+	*fraction = 0;
+	if (**str != '.' || !isdigit((*str)[1]))
+		return 0;
+	for ((*str)++; isdigit(**str); (*str)++, digit /= 10, nr++)
+		*fraction += (**str - '0') * digit;
+	return nr;
 }
+
+/*
+ * How long
+ */
+
+static u64 parse_unit(const char **str)
+{
+	static const struct {
+		const char	*unit;
+		u64		 ns;
+	} units[] = {
+		{ "ns",	1 },
+		{ "us",	NSEC_PER_USEC },
+		{ "ms",	NSEC_PER_MSEC },
+		{ "s",	NSEC_PER_SEC },
+		{ "m",	60ULL * NSEC_PER_SEC },
+		{ "h",	3600ULL * NSEC_PER_SEC },
+		{ "d",	24 * 3600ULL * NSEC_PER_SEC },
+	};
+	size_t len = strspn(*str, "abcdefghijklmnopqrstuvwxyz");
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (len == strlen(units[i].unit) && !strncmp(*str, units[i].unit, len)) {
+			*str += len;
+			return units[i].ns;
+		}
+	}
+	return 0;
+}
+
+/* 1.5s; adds it to @ns. */
+static int parse_number_with_unit(const char **str, u64 *ns)
+{
+	double fraction;
+	u64 number, unit;
+	char *end;
+
+	if (!isdigit(**str))
+		return -EINVAL;
+
+	errno = 0;
+	number = strtoull(*str, &end, 10);
+	*str = end;
+	if (errno)
+		return -EINVAL;
+
+	parse_fraction(str, &fraction);
+	unit = parse_unit(str);
+	if (!unit || check_mul_overflow(number, unit, &number) ||
+	    check_add_overflow(number, (u64)(fraction * unit + 0.5), &number) ||
+	    check_add_overflow(*ns, number, ns))
+		return -EINVAL;
+	return 0;
+}
+
+/* 30s, 1.5s or 1m30s */
+int persistent__parse_duration(const char *option, const char *str, u64 *ns)
+{
+	const char *pos = str;
+	u64 sum = 0;
+	int err;
+
+	do {
+		err = parse_number_with_unit(&pos, &sum);
+	} while (!err && *pos);
+
+	if (!err && sum) {
+		*ns = sum;
+		return 0;
+	}
+
+	pr_err("%s takes a number with a unit, ns, us, ms, s, m, h or d, as in %s 30s, 1.5s or 1m30s: not '%s'.\n",
+	       option, option, str);
+	return -EINVAL;
+}
+
+/*
+ * When
+ */
 
 /* In that form, up to its end; the date of @tm stays if the form has none */
 static bool parse_form(const char *str, const char *form, bool seconds, struct tm *tm, u64 *ns)
 {
 	struct tm parsed = *tm;
 	const char *end = strptime(str, form, &parsed);
+	double fraction = 0;
 
-	*ns = 0;
-	if (end && seconds)
-		end = parse_fraction(end, ns);
-	if (!end || *end)
+	if (!end || (seconds && parse_fraction(&end, &fraction) > 9) || *end)
 		return false;
 
 	*tm = parsed;
-	/* Whether it is summer is for the time zone to say. */
-	tm->tm_isdst = -1;
+	*ns = fraction * NSEC_PER_SEC + 0.5;
 	return true;
+}
+
+/* With or without summer time; false: clocks never showed that */
+static bool convert(const struct tm *asked, int is_dst, time_t *time)
+{
+	struct tm tm = *asked;
+
+	tm.tm_isdst = is_dst;
+	*time = mktime(&tm);
+	return *time >= 0 && tm.tm_isdst == is_dst && tm.tm_mday == asked->tm_mday &&
+	       tm.tm_hour == asked->tm_hour && tm.tm_min == asked->tm_min;
+}
+
+/*
+ * Clocks that are set back show a time twice: the last one until @now, or the first one
+ * after it. -ENOENT: none; 1: it is after @now
+ */
+static int find_time(const struct tm *asked, time_t now, time_t *time)
+{
+	time_t summer, winter;
+	bool has_summer = convert(asked, 1, &summer), has_winter = convert(asked, 0, &winter);
+
+	if (!has_summer && !has_winter)
+		return -ENOENT;
+	if (!has_summer)
+		*time = winter;
+	else if (!has_winter)
+		*time = summer;
+	else if (max(summer, winter) <= now)
+		*time = max(summer, winter);
+	else
+		*time = min(summer, winter);
+	return *time > now;
+}
+
+/* The last time that it was so on a clock, which has it about once a day */
+static int find_last_time(const struct tm *asked, time_t now, time_t *time)
+{
+	int ret = -ENOENT;
+
+	for (int days = 0; days < 3 && ret; days++) {
+		struct tm midday = *asked, day;
+		time_t then;
+
+		midday.tm_hour = 12;
+		midday.tm_mday -= days;
+		midday.tm_isdst = -1;
+		then = mktime(&midday);
+		if (!localtime_r(&then, &day))
+			return -EINVAL;
+		day.tm_hour = asked->tm_hour;
+		day.tm_min = asked->tm_min;
+		day.tm_sec = asked->tm_sec;
+		ret = find_time(&day, now, time);
+	}
+	return ret;
 }
 
 int persistent__parse_wall_time(const char *str, u64 now, u64 *ns)
@@ -65,34 +202,29 @@ int persistent__parse_wall_time(const char *str, u64 now, u64 *ns)
 		{ "%H:%M:%S", true, false },
 		{ "%H:%M", false, false },
 	};
-	time_t seconds = now / NSEC_PER_SEC;
+	const time_t now_seconds = now / NSEC_PER_SEC;
+	time_t seconds;
 	struct tm today;
 	u64 fraction;
 
-	if (!isdigit(*str) || !localtime_r(&seconds, &today))
+	if (!isdigit(*str) || !localtime_r(&now_seconds, &today))
 		return -EINVAL;
 	today.tm_sec = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		struct tm tm = today, asked;
+		struct tm asked = today;
+		int ret;
 
-		if (!parse_form(str, forms[i].form, forms[i].seconds, &tm, &fraction))
+		if (!parse_form(str, forms[i].form, forms[i].seconds, &asked, &fraction))
 			continue;
 
-		asked = tm;
-		seconds = mktime(&tm);
-		/* There is no such day: mktime() takes it for one of the next month. */
-		if (tm.tm_mday != asked.tm_mday)
+		if (forms[i].date)
+			ret = find_time(&asked, now_seconds, &seconds);
+		else
+			ret = find_last_time(&asked, now_seconds, &seconds);
+		if (ret < 0 || check_mul_overflow((u64)seconds, (u64)NSEC_PER_SEC, ns) ||
+		    check_add_overflow(*ns, fraction, ns))
 			return -EINVAL;
-		/* It has been that time today, or was it yesterday. */
-		if (!forms[i].date && seconds > 0 && (u64)seconds * NSEC_PER_SEC > now) {
-			tm = asked;
-			tm.tm_mday--;
-			seconds = mktime(&tm);
-		}
-		if (seconds < 0)
-			return -EINVAL;
-		*ns = (u64)seconds * NSEC_PER_SEC + fraction;
 		return 0;
 	}
 	return -EINVAL;

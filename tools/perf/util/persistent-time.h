@@ -4,10 +4,14 @@
 
 #include <linux/types.h>
 
+/* Something like 30s, of option @option; what it must be is said if it is not. */
+int persistent__parse_duration(const char *option, const char *str, u64 *ns);
+
 /*
  * A local time as clocks on walls show it, in ns of CLOCK_REALTIME: 2026-11-22 03:14:07,
  * also with a T in between, or 03:14 for the last time that it was 03:14. Seconds can have
- * up to nine digits behind the point, or be left out.
+ * up to nine digits behind the point, or be left out. Where clocks are set back, it is the
+ * second time, if it is not later than @now; a time that they skip is an error.
  */
 int persistent__parse_wall_time(const char *str, u64 now, u64 *ns);
 

@@ -27,7 +27,7 @@
 #include "evsel.h"
 #include "parse-events.h"
 #include "persistent.h"
-#include "persistent-slice.h"
+#include "persistent-time.h"
 #include "target.h"
 #include "tracepoint.h"
 #include "util.h"

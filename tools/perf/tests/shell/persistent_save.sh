@@ -5,100 +5,16 @@
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
 . "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/persistent_save.sh
+. "$(dirname "$0")"/lib/persistent_save.sh
 
 persistent_require
 require_numbers
-dir=$tmp/saved
-saver=
-
-# shellcheck disable=SC2317 # at_end calls it
-stop_saving() {
-	[ -z "$saver" ] || kill -9 "$saver"
-	saver=
-}
-at_end stop_saving
-
-# save OPTION...: in the background, what it says is in $tmp/saves
-save() {
-	: > "$tmp/saves"
-	perf ctl save "$ns" --to "$dir" "$@" >> "$tmp/saves" 2>&1 &
-	saver=$!
-}
-
-# ended EXPECTED: with what exit status
-ended() {
-	local status=0
-
-	wait "$saver" || status=$?
-	saver=
-	same "exit status" "$1" "$status"
-	cp "$tmp/saves" "$tmp/out"
-}
-
-finish_saving() {
-	kill "$saver"
-	ended 0
-}
-
-# saved: the numbers of the snapshots that there are files of
-saved() {
-	find "$dir" -name "$ns.*.data" | sed 's/.*Z\.\([0-9]*\)\.[^.]*\.data/\1/' | sort -n |
-		paste -s -d ' '
-}
-
-# How many those are, without a process for that: somebody else is to come forward
-count_saved() {
-	local files=("$dir/$ns".*.data)
-
-	count=0
-	[ ! -e "${files[0]}" ] || count=${#files[@]}
-}
 
 # shellcheck disable=SC2317 # eventually calls it
-has_saved() {
-	local count numbers
-
-	read -ra numbers <<< "$1"
-	count_saved
-	[ "$count" = ${#numbers[@]} ] && [ "$(saved)" = "$1" ]
-}
-
-# file_of NUMBER
-file_of() {
-	echo "$dir/$ns".*Z."$1".*.data
-}
-
-# take N...: a snapshot of each number alone
-take() {
-	local n
-
-	for n; do
-		number "$n"
-		perf ctl -s "$ns" > "$tmp/took" 2>&1 || fail "take one: $(cat "$tmp/took")"
-	done
-}
-
-# Anything that is being written; or one file more than there was
-# shellcheck disable=SC2317 # eventually calls them
-writes() {
-	compgen -G "$dir/.$ns.*.tmp" > /dev/null || has_more
-}
-
-# shellcheck disable=SC2317
 has_more() {
 	count_saved
 	[ "$count" -gt "$before" ]
-}
-
-# whole NUMBER: the file can be read to its end, and has what was taken then
-whole() {
-	local pid
-
-	pid=$(printf 'pid: 0x%x,' $((number_base + $1)))
-	perf script -i "$(file_of "$1")" -F trace > "$tmp/out" 2> "$tmp/said" ||
-		fail "file $1 is not whole: $(cat "$tmp/said")"
-	same "number in file $1" "1 of 1" \
-	     "$(grep -c "$pid" "$tmp/out") of $(grep -c "pid: " "$tmp/out")"
 }
 
 # Killed anywhere, it goes on where it was.
@@ -108,6 +24,7 @@ test_killed() {
 	all=$(seq $last | paste -s -d ' ')
 	check "keep many" perf ctl --keep 64 "$ns"
 	mkdir "$dir"
+	echo "half of it" > "$dir/.$ns.20261122T031407Z.1.0000000000000000-1.data.tmp"
 	for ((i = 0; i < 10; i++)); do
 		take $((n + 1)) $((n + 2))
 		n=$((n + 2))
@@ -115,7 +32,7 @@ test_killed() {
 		before=$count
 		save
 		case $((i % 3)) in
-		0)	eventually "kill it while it writes" writes ;;
+		0)	freeze_reader ;;
 		1)	eventually "kill it when it has written" has_more ;;
 		2)	echo "kill it at once" ;;
 		esac
@@ -129,7 +46,7 @@ test_killed() {
 	done
 	eventually "all are saved, each once" has_saved "$all"
 	finish_saving
-	same "what is missing" 0 "$(grep -c "before it was saved" "$tmp/out")"
+	same "what is missing" 0 "$(cat "$tmp/all_saves" "$tmp/out" | grep -c "saved\.$")"
 	for ((i = 1; i <= last; i++)); do
 		whole "$i"
 	done

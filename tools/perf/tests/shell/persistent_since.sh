@@ -62,7 +62,8 @@ test_missing() {
 	check "keep two" perf ctl keep "$ns" -n 2
 	waits "$ns.10" --since 5
 	check "what is missing" \
-	      grep -q "WARNING: '$ns.6' to '$ns.9' are deleted already" "$tmp/said"
+	      grep -q "WARNING: '$ns.6' to '$ns.9' were deleted before they were reported" \
+	      "$tmp/said"
 	refuse "a number from another one" "fewer than --since 12" perf ctl wait "$ns" --since 12
 	refuse "no number" "--since takes a number" perf ctl wait "$ns" --since "$ns.3"
 	status=0
@@ -70,8 +71,44 @@ test_missing() {
 	same "exit status when nothing comes" 2 "$status"
 }
 
+# What is deleted before it can look is named as well.
+test_late() {
+	perf ctl wait "$ns" --since 11 > "$tmp/name" 2> "$tmp/said" &
+	eventually "wait" waiting
+	kill -STOP $!
+	check "keep one" perf ctl keep "$ns" -n 1
+	take
+	take
+	kill -CONT $!
+	wait $!
+	same "the one that is there" "$ns.13" "$(cat "$tmp/name")"
+	check "what is missing" \
+	      grep -q "WARNING: '$ns.12' was deleted before it was reported" "$tmp/said"
+}
+
+# Snapshots of an earlier namespace of that name are not missing: they have their numbers.
+test_anew() {
+	local last=$ns.13 twelve=()
+
+	check "delete it" perf ctl delete "$ns" -q
+	check "its snapshot is there" perf ctl list "$last"
+	keep_numbers "$ns" -a -m 64K
+	for _ in {1..12}; do
+		twelve+=("$ns")
+	done
+	check "up to that number" perf ctl snapshot "${twelve[@]}"
+	waits "$ns.5" --since 4
+	check "keep two" perf ctl keep "$ns" -n 2
+	take
+	waits "$ns.12" --since 11
+	waits "$ns.14" --since 12
+	same "what is missing" 0 "$(grep -c WARNING "$tmp/said")"
+}
+
 keep_numbers "$ns" -a -m 64K
 test_since
 test_loop
 test_missing
+test_late
+test_anew
 exit "$failed"

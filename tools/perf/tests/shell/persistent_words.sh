@@ -122,7 +122,8 @@ test_patterns() {
 	       perf ctl read "${ns}3.*" -o "$data"
 	refuse "to stop what is not there" "There is no namespace like '${ns}3*'" \
 	       perf ctl stop "${ns}3*"
-	refuse "to stop snapshots" "There are no snapshots of '${ns}3'" perf ctl stop "${ns}3.*"
+	refuse "to stop snapshots" "There is no namespace like '$ns.*' that is no snapshot" \
+	       perf ctl stop "$ns.*"
 	check "delete some" perf ctl delete "${ns}2*"
 	same "the others are there" "$ns $ns.5 $ns.6 $ns.7" "$(names "$prefix*")"
 }
@@ -134,9 +135,15 @@ test_usage() {
 	usage "note without a text" "note needs a text" perf ctl note "$ns"
 	usage "resize without a size" "resize takes a size" perf ctl resize "$ns"
 	usage "trigger without an event" "trigger needs --when and --do" perf ctl trigger "$ns"
-	usage "a command" "A command belongs to --wait" perf ctl stop "$ns" -- true
-	exists stop || refuse "a namespace that is called as a word" \
-			      "There is no namespace called 'stop'" perf ctl stop -l
+	usage "a command" "A command belongs to wait and save" perf ctl stop "$ns" -- true
+	refuse "a command of an option" "A command belongs to --wait" perf ctl --stop "$ns" -- true
+	refuse "no snapshots" "-n takes a number from 1" perf ctl keep "$ns" -n 0
+	refuse "no number of spares" "-n takes a number from 0" perf ctl spares "$ns" -n x
+	refuse "a long text" "--text takes at most 63 bytes" \
+	       perf ctl note "$ns" --text "$(printf %064d 0)"
+	exists stop || refuse "a word and an option" "unknown option \`list'" perf ctl stop --list
+	exists keep || refuse "the same twice" "unknown option \`keep'" perf ctl keep "$ns" --keep 7
+	check "nothing is done" sh -c "! perf ctl show $ns --json | grep -q '\"keep\": 7'"
 	refuse "an option of another word" "unknown option \`when'" perf ctl stop "$ns" --when cs
 	refuse "help" "perf ctl snapshot <namespace>..." perf ctl snapshot -h
 	same "of this word alone" 0 "$(grep -c "perf ctl stop" "$tmp/said")"

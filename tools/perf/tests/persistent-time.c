@@ -80,14 +80,14 @@ static bool check_case(int i)
 	const char *expected = cases[i].expected;
 	u64 ns = 0;
 	int err = persistent__parse_wall_time(cases[i].asked, utc_ns(cases[i].now), &ns);
+	bool ok;
 
-	if (expected && !err && ns == utc_ns(expected))
-		return true;
-	if (!expected && err == -EINVAL)
-		return true;
-	pr_debug("TZ=%s at %s UTC: '%s' is %" PRIu64 " (%d) instead of %s\n", cases[i].zone,
-		 cases[i].now, cases[i].asked, ns, err, expected ?: "an error");
-	return false;
+	ok = expected ? !err && ns == utc_ns(expected) : err == -EINVAL;
+	if (!ok)
+		pr_debug("TZ=%s at %s UTC: '%s' is %" PRIu64 " (%d) instead of %s\n",
+			 cases[i].zone, cases[i].now, cases[i].asked, ns, err,
+			 expected ?: "an error");
+	return ok;
 }
 
 static int test__persistent_time(struct test_suite *t __maybe_unused,

@@ -157,7 +157,7 @@ complete_words() {
 	shift
 	COMP_WORDS=("$@")
 	COMP_CWORD=$(($# - 1))
-	COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+	printf -v COMP_WORDBREAKS '%b' ' \t\n\x22\x27><=;|&(:'
 	COMPREPLY=()
 	_perf
 	same "$*" "$expected" "${COMPREPLY[*]}"

@@ -236,6 +236,8 @@ objects()
 		*) continue ;;
 		esac
 		[ -e "$src/$file" ] || continue
+		# Is included there, and no object of its own.
+		[ "$file" != kernel/sched/clock.c ] || file=kernel/sched/build_utility.c
 		# An option may keep it out; make knows, and says "nothing to be done".
 		if [[ $file = @(kernel/events/persistent|samples/perf_persistent/)*.c &&
 			$set = off ]]; then

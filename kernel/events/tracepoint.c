@@ -189,7 +189,8 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	u64 *p;
 
 	sample->event = event;
-	rb = rcu_dereference_sched(event->rb);
+	/* As rcu_dereference_sched(), if it were marked __rcu. */
+	rb = READ_ONCE(event->rb);
 	if (unlikely(!rb))
 		return false;
 

@@ -537,6 +537,7 @@ int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec
 	char number[24];
 	u64 bytes;
 
+	/* memparse() takes what overflows, signs and hexadecimal numbers, and does not tell. */
 	if (text[digits]) {
 		unit = strchr(units, toupper(text[digits]));
 		if (!unit || text[digits + 1])

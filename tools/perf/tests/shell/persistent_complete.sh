@@ -5,6 +5,8 @@
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
 . "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/persistent_complete.sh
+. "$(dirname "$0")"/lib/persistent_complete.sh
 
 persistent_require
 
@@ -19,29 +21,10 @@ test_list() {
 		grep '\"BriefDescription\": \"$exec_event,clock\"'"
 }
 
-# complete_words EXPECTED WORD...: what the last word may become
-complete_words() {
-	local expected=$1
-
-	shift
-	COMP_WORDS=("$@")
-	COMP_CWORD=$(($# - 1))
-	COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
-	COMPREPLY=()
-	_perf
-	same "$*" "$expected" "${COMPREPLY[*]}"
-}
-
 test_completion() {
-	local script option
+	local option
 
-	script=$(dirname "$0")/../../perf-completion.sh
-	if ! [ -e "$script" ]; then
-		echo "no perf-completion.sh: not tested"
-		return
-	fi
-	# shellcheck source=../../perf-completion.sh
-	. "$script"
+	persistent_completion || return 0
 
 	complete_words "ctl" perf ct
 	for option in -l -r -d -s -t --list --read --delete --snapshot --clear --resize \

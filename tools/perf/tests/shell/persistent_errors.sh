@@ -146,18 +146,6 @@ test_taken() {
 	       perf record -e "persistent/$ns/" -p $$ -o "$data"
 }
 
-# usage WHAT TEXT COMMAND...: exit status 2, and nothing but the reason and how to call it
-usage() {
-	local what=$1 text=$2 status=0
-
-	shift 2
-	"$@" > "$tmp/said" 2>&1 || status=$?
-	same "exit status of $what" 2 "$status"
-	check "what is wrong with $what" grep -qF -- "$text" "$tmp/said"
-	same "lines of usage for $what" 1 "$(grep -c "Usage:" "$tmp/said")"
-	check "no more of it" test "$(wc -l < "$tmp/said")" -le 3
-}
-
 test_usage() {
 	usage "-r alone" "-r needs the name of a namespace" perf ctl -r
 	usage "-r of two" "'b' is one too many" perf ctl -r a b

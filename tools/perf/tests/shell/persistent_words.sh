@@ -5,6 +5,8 @@
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
 . "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/persistent_complete.sh
+. "$(dirname "$0")"/lib/persistent_complete.sh
 
 persistent_require
 require_numbers
@@ -25,15 +27,10 @@ output() {
 	"$@" 2> "$tmp/said"
 }
 
-# usage WHAT TEXT COMMAND...: exit status 2, and nothing but the reason and how to call it
-usage() {
-	local what=$1 text=$2 status=0
-
-	shift 2
-	"$@" > "$tmp/said" 2>&1 || status=$?
-	same "exit status of $what" 2 "$status"
-	check "what is wrong with $what" grep -qF -- "$text" "$tmp/said"
-	check "how to call $what" grep -q "Usage: perf ctl ${3-}" "$tmp/said"
+# word_usage WHAT TEXT perf ctl WORD...: the usage is that of the word alone
+word_usage() {
+	usage "$@"
+	check "how to call $1" grep -q "Usage: perf ctl $5" "$tmp/said"
 }
 
 test_words() {
@@ -129,13 +126,13 @@ test_patterns() {
 }
 
 test_usage() {
-	usage "a word alone" "read needs the name of a namespace" perf ctl read
-	usage "two names" "'b' is one too many" perf ctl read a b
-	usage "keep without a number" "keep needs a number" perf ctl keep "$ns"
-	usage "note without a text" "note needs a text" perf ctl note "$ns"
-	usage "resize without a size" "resize takes a size" perf ctl resize "$ns"
-	usage "trigger without an event" "trigger needs --when and --do" perf ctl trigger "$ns"
-	usage "a command" "A command belongs to wait and save" perf ctl stop "$ns" -- true
+	word_usage "a word alone" "read needs the name of a namespace" perf ctl read
+	word_usage "two names" "'b' is one too many" perf ctl read a b
+	word_usage "keep without a number" "keep needs a number" perf ctl keep "$ns"
+	word_usage "note without a text" "note needs a text" perf ctl note "$ns"
+	word_usage "resize without a size" "resize takes a size" perf ctl resize "$ns"
+	word_usage "trigger without an event" "trigger needs --when and --do" perf ctl trigger "$ns"
+	word_usage "a command" "A command belongs to wait and save" perf ctl stop "$ns" -- true
 	refuse "a command of an option" "A command belongs to --wait" perf ctl --stop "$ns" -- true
 	refuse "no snapshots" "-n takes a number from 1" perf ctl keep "$ns" -n 0
 	refuse "no number of spares" "-n takes a number from 0" perf ctl spares "$ns" -n x
@@ -150,29 +147,10 @@ test_usage() {
 	refuse "help for all" "perf ctl stop <namespace>..." perf ctl -h
 }
 
-# complete_words EXPECTED WORD...: what the last word may become
-complete_words() {
-	local expected=$1
-
-	shift
-	COMP_WORDS=("$@")
-	COMP_CWORD=$(($# - 1))
-	printf -v COMP_WORDBREAKS '%b' ' \t\n\x22\x27><=;|&(:'
-	COMPREPLY=()
-	_perf
-	same "$*" "$expected" "${COMPREPLY[*]}"
-}
-
 test_completion() {
-	local script word
+	local word
 
-	script=$(dirname "$0")/../../perf-completion.sh
-	if ! [ -e "$script" ]; then
-		echo "no perf-completion.sh: not tested"
-		return
-	fi
-	# shellcheck source=../../perf-completion.sh
-	. "$script"
+	persistent_completion || return 0
 
 	complete_words "snapshot" perf ctl sn
 	complete_words "resume resize" perf ctl res

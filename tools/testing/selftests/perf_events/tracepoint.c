@@ -83,16 +83,21 @@ FIXTURE_VARIANT(tracepoint)
 		 PERF_SAMPLE_RAW)
 
 /* What perf record --overwrite asks for, and something else. */
+#define OVERWRITE						\
+	.backward = true,					\
+	.sample_type = COMMON | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD
+#define FORWARD							\
+	.backward = false,					\
+	.sample_type = COMMON
+
 FIXTURE_VARIANT_ADD(tracepoint, overwrite)
 {
-	.backward = true,
-	.sample_type = COMMON | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD,
+	OVERWRITE,
 };
 
 FIXTURE_VARIANT_ADD(tracepoint, forward)
 {
-	.backward = false,
-	.sample_type = COMMON,
+	FORWARD,
 };
 
 FIXTURE_SETUP(tracepoint)
@@ -407,14 +412,12 @@ FIXTURE_VARIANT(busy)
 
 FIXTURE_VARIANT_ADD(busy, overwrite)
 {
-	.backward = true,
-	.sample_type = COMMON | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD,
+	OVERWRITE,
 };
 
 FIXTURE_VARIANT_ADD(busy, forward)
 {
-	.backward = false,
-	.sample_type = COMMON,
+	FORWARD,
 };
 
 FIXTURE_SETUP(busy)

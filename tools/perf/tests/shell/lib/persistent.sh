@@ -81,6 +81,18 @@ refuse() {
 	fi
 }
 
+# usage WHAT TEXT COMMAND...: exit status 2, and nothing but the reason and how to call it
+usage() {
+	local what=$1 text=$2 status=0
+
+	shift 2
+	"$@" > "$tmp/said" 2>&1 || status=$?
+	same "exit status of $what" 2 "$status"
+	check "what is wrong with $what" grep -qF -- "$text" "$tmp/said"
+	same "lines of usage for $what" 1 "$(grep -c "Usage:" "$tmp/said")"
+	check "no more of it" test "$(wc -l < "$tmp/said")" -le 3
+}
+
 # says WHAT PATTERN: what the last check left in $tmp/out has such a line
 says() {
 	if grep -q -- "$2" "$tmp/out"; then

@@ -662,38 +662,45 @@ static __u64 head_of(void *map)
 	return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
-TEST_F(busy, stop)
+static int event_disable(int fd)
+{
+	return event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static int event_enable(int fd)
+{
+	return event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* While it is on there are new records, and none from the moment that off() returns. */
+static void switch_off_and_on(struct __test_metadata *_metadata, int fd, void *map,
+			      volatile unsigned long *calls,
+			      int (*off)(int fd), int (*on)(int fd))
 {
 	__u64 before, head;
 	int i;
 
 	for (i = 0; i < BUSY_ROUNDS; i++) {
-		before = head_of(self->m.map);
-		wait_calls(self->calls);
-		ASSERT_EQ(0, ns_stop(self->fd));
-		head = head_of(self->m.map);
+		before = head_of(map);
+		wait_calls(calls);
+		ASSERT_EQ(0, off(fd));
+		head = head_of(map);
 		ASSERT_NE(before, head);
-		wait_calls(self->calls);
-		ASSERT_EQ(head, head_of(self->m.map));
-		ASSERT_EQ(0, ns_resume(self->fd));
+		wait_calls(calls);
+		ASSERT_EQ(head, head_of(map));
+		ASSERT_EQ(0, on(fd));
 	}
+}
+
+TEST_F(busy, stop)
+{
+	switch_off_and_on(_metadata, self->fd, self->m.map, self->calls, ns_stop, ns_resume);
 }
 
 TEST_F(busy, disable)
 {
-	__u64 before, head;
-	int i;
-
-	for (i = 0; i < BUSY_ROUNDS; i++) {
-		before = head_of(self->m.map);
-		wait_calls(self->calls);
-		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
-		head = head_of(self->m.map);
-		ASSERT_NE(before, head);
-		wait_calls(self->calls);
-		ASSERT_EQ(head, head_of(self->m.map));
-		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
-	}
+	switch_off_and_on(_metadata, self->fd, self->m.map, self->calls, event_disable,
+			  event_enable);
 }
 
 TEST_F(busy, snapshot)

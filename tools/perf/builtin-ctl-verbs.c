@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * builtin-ctl-verbs.c
+ *
+ * What 'perf ctl' does, a function for each verb. How the kernel is talked to is known to
+ * util/persistent.c, -control.c and -trigger.c, what a listing looks like to
+ * util/persistent-list.c, how a file is written to builtin-record.c.
+ */
+#include "builtin.h"
+#include "builtin-ctl.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <internal/lib.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include "util/debug.h"
+#include "util/evlist.h"
+#include "util/persistent.h"
+#include "util/persistent-list.h"
+#include "util/persistent-time.h"
+#include "util/strbuf.h"
+#include "util/units.h"
+
+/* What people like to read, and programs do not need */
+#define tell(fmt, ...)						\
+do {								\
+	if (!quiet)						\
+		pr_info(fmt, ##__VA_ARGS__);			\
+} while (0)
+
+/* For scripts, which say with a word what to do: older ones expect nothing. */
+static void print_result(const char *fmt, ...) __printf(1, 2);
+
+static void print_result(const char *fmt, ...)
+{
+	va_list args;
+
+	if (!perf_ctl.word || (!quiet && isatty(STDOUT_FILENO)))
+		return;
+	va_start(args, fmt);
+	vprintf(fmt, args);
+	va_end(args);
+	putchar('\n');
+	/* What comes next may take long, or be another program. */
+	fflush(stdout);
+}
+
+static enum persistent_list_format list_format(bool named)
+{
+	if (perf_ctl.json)
+		return PERSISTENT_LIST_JSON;
+	if (verbose > 0)
+		return PERSISTENT_LIST_VERBOSE;
+	return named || perf_ctl.contents ? PERSISTENT_LIST_DETAILS : PERSISTENT_LIST_TABLE;
+}
+
+static int count_names(char * const *names)
+{
+	int nr = 0;
+
+	while (names[nr])
+		nr++;
+	return nr;
+}
+
+static int list_names(int nr, const char **names, enum persistent_list_format format)
+{
+	/* Opened to have it said here if there is none. */
+	for (int i = 0; i < nr; i++) {
+		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/false);
+
+		if (!ns)
+			return -1;
+		persistent_ns__close(ns);
+	}
+	return persistent__print_list((char **)names, nr, format, perf_ctl.contents);
+}
+
+int perf_ctl__list(int argc, const char **argv)
+{
+	char **names;
+	int err;
+
+	/* With an option a name asks for all that is known of it: the word for that is show. */
+	if (argc)
+		return list_names(argc, argv, list_format(!perf_ctl.word));
+
+	names = persistent__names();
+	if (!names)
+		return -ENOMEM;
+
+	err = persistent__print_list(names, count_names(names), list_format(false),
+				     perf_ctl.contents);
+	persistent__free_names(names);
+	return err;
+}
+
+int perf_ctl__show(int argc, const char **argv)
+{
+	return list_names(argc, argv, list_format(true));
+}
+
+static int parse_size(const char *option, const char *size, u64 *res)
+{
+	struct parse_tag tags[] = {
+		{ .tag = 'B', .mult = 1 },
+		{ .tag = 'K', .mult = 1 << 10 },
+		{ .tag = 'M', .mult = 1 << 20 },
+		{ .tag = 'G', .mult = 1 << 30 },
+		{ .tag = 0 },
+	};
+	unsigned long bytes = parse_tag_value(size, tags);
+
+	if (bytes && bytes != (unsigned long)-1) {
+		*res = bytes;
+		return 0;
+	}
+
+	pr_err("%s takes a number with a unit, B, K, M or G, as in %s 10M: not '%s'.\n", option,
+	       option, size);
+	return -EINVAL;
+}
+
+/* What perf record is to read */
+static char *read_events(int nr_names, const char **names)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	for (int i = 0; i < nr_names; i++)
+		strbuf_addf(&sb, "%s" PERSISTENT_PMU "/%s/", i ? "," : "", names[i]);
+	return strbuf_detach(&sb, NULL);
+}
+
+/* Several become one file. */
+int perf_ctl__read(int nr_names, const char **names)
+{
+	const struct {
+		const char *option;
+		const char *value;
+	} options[] = {
+		{ "-o", perf_ctl.output ?: "perf.data" },
+		{ "-C", perf_ctl.cpus },
+		{ "--last", perf_ctl.last },
+		{ "--from", perf_ctl.from },
+		{ "--to", perf_ctl.to },
+		{ "--max-size", perf_ctl.max_size },
+	};
+	const char **argv;
+	u64 max_size;
+	char *events;
+	int argc = 0, err = -ENOMEM;
+
+	/* A bad one is refused here, as it is perf record that would show its usage. */
+	if (perf_ctl.max_size && parse_size("--max-size", perf_ctl.max_size, &max_size))
+		return -1;
+
+	/* Opened to have it said here if there is none, in terms of names. */
+	for (int i = 0; i < nr_names; i++) {
+		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/false);
+
+		if (!ns)
+			return -1;
+		persistent_ns__close(ns);
+	}
+
+	argv = calloc(4 + 2 * ARRAY_SIZE(options), sizeof(*argv));
+	events = read_events(nr_names, names);
+	if (!argv || !events)
+		goto out;
+
+	argv[argc++] = "record";
+	argv[argc++] = "-e";
+	argv[argc++] = events;
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		if (options[i].value) {
+			argv[argc++] = options[i].option;
+			argv[argc++] = options[i].value;
+		}
+	}
+	err = cmd_record(argc, argv);
+out:
+	free(events);
+	free(argv);
+	return err;
+}
+
+/* What programs and libraries hold is not copied, as nobody would ever remove that. */
+static int read_to_file(const char *event, const char *path, const char *last)
+{
+	const char *argv[9] = { "record", "-N", "-e", event, "-o", path, "--last", last, };
+
+	/* Why it failed is asked for, with -q, too. */
+	quiet = false;
+	return cmd_record(last ? 8 : 6, argv);
+}
+
+int perf_ctl__save(int nr_names __maybe_unused, const char **names)
+{
+	struct persistent_save_opts *opts = &perf_ctl.save;
+	u32 max_files = 0;
+	u64 last;
+
+	if (perf_ctl.max_files &&
+	    persistent__parse_number("--max-files", perf_ctl.max_files, 1, INT_MAX, &max_files))
+		return -1;
+	if (perf_ctl.max_total &&
+	    parse_size("--max-total", perf_ctl.max_total, &opts->max_total))
+		return -1;
+	if (perf_ctl.last && persistent__parse_duration("--last", perf_ctl.last, &last))
+		return -1;
+
+	opts->max_files = max_files;
+	opts->last = perf_ctl.last;
+	opts->command = perf_ctl.command;
+	opts->read = read_to_file;
+	return persistent__save(names[0], opts);
+}
+
+/* Where it cannot be done to one of them, it is done to the others. */
+int perf_ctl__on_each_ns(int argc, const char **argv, int (*func)(struct persistent_ns *ns))
+{
+	int err = 0;
+
+	for (int i = 0; i < argc; i++) {
+		struct persistent_ns *ns = persistent_ns__open(argv[i], /*write=*/true);
+
+		if (!ns || func(ns))
+			err = -1;
+		persistent_ns__close(ns);
+	}
+
+	return err;
+}
+
+static int delete_matching(const char *pattern)
+{
+	char **names = persistent__match_names(pattern, /*live=*/false);
+	int err = names ? 0 : -1;
+
+	for (int i = 0; names && names[i]; i++) {
+		struct persistent_ns *ns;
+		int ret = persistent_ns__lookup(names[i], /*write=*/true, &ns);
+
+		/* The kernel deletes the oldest snapshot, too, to make room for another. */
+		if (ret == -ENOENT)
+			continue;
+		if (persistent__err_open(ret, names[i]) || persistent_ns__delete(ns))
+			err = -1;
+		persistent_ns__close(ns);
+	}
+
+	persistent__free_names(names);
+	return err;
+}
+
+int perf_ctl__delete(int argc, const char **argv)
+{
+	int err = 0;
+
+	for (int i = 0; i < argc; i++) {
+		if (persistent__is_pattern(argv[i]))
+			err |= delete_matching(argv[i]);
+		else
+			err |= perf_ctl__on_each_ns(1, &argv[i], persistent_ns__delete);
+	}
+
+	for (int i = 0; i < argc && !err && !quiet; i++)
+		persistent__tell_of_snapshots(argv[i]);
+	return err ? -1 : 0;
+}
+
+/* Those of before may be kept, too. */
+static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
+{
+	int nr = persistent_ns__count_snapshots(ns);
+
+	if (!persistent_ns__look_again(ns))
+		tell("[ perf ctl: '%s.%u' holds what '%s' recorded; %d of at most %u snapshots kept ]\n",
+		     ns->name, number, ns->name, nr, ns->keep);
+}
+
+/* More before, and fewer after: a snapshot that fails costs none of the others. */
+static int keep_around(struct persistent_ns *ns, bool before)
+{
+	bool more = perf_ctl.nr > ns->keep;
+
+	if (!perf_ctl.keep || before != more)
+		return 0;
+	return persistent_ns__set_keep(ns, perf_ctl.nr);
+}
+
+int perf_ctl__take_snapshot(struct persistent_ns *ns)
+{
+	u32 number;
+	u64 id;
+	int err = keep_around(ns, /*before=*/true) ?:
+		  persistent_ns__take_snapshot(ns, &number, &id) ?:
+		  keep_around(ns, /*before=*/false);
+
+	if (err)
+		return err;
+	tell_of_snapshot(ns, number);
+	print_result("%s.%u", ns->name, number);
+	return perf_ctl.note ? persistent__note_snapshot(id, perf_ctl.note) : 0;
+}
+
+static int resize(struct persistent_ns *ns, unsigned int pages)
+{
+	char size[32];
+	u32 number;
+	int err = keep_around(ns, /*before=*/true) ?:
+		  persistent_ns__resize(ns, pages, &number) ?:
+		  keep_around(ns, /*before=*/false);
+
+	if (err)
+		return err;
+
+	unit_number__scnprintf_exact(size, sizeof(size), (u64)pages * page_size);
+	tell("[ perf ctl: '%s' has buffers of %s per CPU now ]\n", ns->name, size);
+	tell_of_snapshot(ns, number);
+	return 0;
+}
+
+int perf_ctl__resize(int nr_names, const char **names)
+{
+	unsigned int pages;
+	int err = 0;
+
+	if (__evlist__parse_mmap_pages(&pages, perf_ctl.mmap_pages)) {
+		pr_err("-m takes a number of pages, or a size with one of B, K, M and G, as in -m 2M: not '%s'.\n",
+		       perf_ctl.mmap_pages);
+		return -1;
+	}
+
+	for (int i = 0; i < nr_names; i++) {
+		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/true);
+
+		if (!ns || resize(ns, pages))
+			err = -1;
+		persistent_ns__close(ns);
+	}
+	return err;
+}
+
+int perf_ctl__set_spares(struct persistent_ns *ns)
+{
+	return persistent_ns__set_spares(ns, perf_ctl.nr);
+}
+
+int perf_ctl__set_keep(struct persistent_ns *ns)
+{
+	return persistent_ns__set_keep(ns, perf_ctl.nr);
+}
+
+int perf_ctl__set_note(struct persistent_ns *ns)
+{
+	return persistent_ns__set_note(ns, perf_ctl.note);
+}
+
+/* Those that matter may be the first ones. */
+static void tell_how_often(const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
+{
+	if (!trigger->cool_down_ns)
+		tell("[ perf ctl: a snapshot each time it happens, as --cool-down is 0 ]\n");
+	else if (!perf_ctl.to_trigger.cool_down)
+		tell("[ perf ctl: one snapshot in 1s at most, --cool-down changes that ]\n");
+
+	if (!trigger->times || trigger->times > ns->keep)
+		tell("[ perf ctl: the newest %u are kept, 'perf ctl --keep' changes that; '--times %u' keeps the first ones ]\n",
+		     ns->keep, ns->keep);
+}
+
+static int add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger)
+{
+	char events[32] = "";
+	int nr_events;
+	int err = persistent_ns__add_trigger(ns, trigger, &perf_ctl.to_trigger, &nr_events);
+
+	if (err)
+		return err;
+
+	/* sched:* */
+	if (nr_events > 1)
+		scnprintf(events, sizeof(events), ", any of %d events", nr_events);
+	tell("[ perf ctl: trigger %u of '%s': %s when %s%s ]\n", trigger->number,
+	     ns->name, persistent_trigger__action(trigger), perf_ctl.to_trigger.when, events);
+	if (trigger->action == PERF_TRIGGER_DO_SNAPSHOT)
+		tell_how_often(ns, trigger);
+	print_result("%u", trigger->number);
+	return 0;
+}
+
+static int change_triggers(struct persistent_ns *ns, const struct perf_event_trigger *asked)
+{
+	struct perf_event_trigger trigger = *asked;
+
+	if (perf_ctl.remove)
+		return persistent_ns__remove_trigger(ns, perf_ctl.nr);
+	if (perf_ctl.arm)
+		return persistent_ns__arm_trigger(ns, perf_ctl.nr);
+	return add_trigger(ns, &trigger);
+}
+
+int perf_ctl__trigger(int nr_names, const char **names)
+{
+	struct perf_event_trigger trigger = {};
+	int err;
+
+	if (!perf_ctl.remove && !perf_ctl.arm)
+		err = persistent_trigger__parse(&trigger, &perf_ctl.to_trigger);
+	else
+		err = persistent__parse_number(perf_ctl.remove ? "--remove" : "--arm",
+					       perf_ctl.remove ?: perf_ctl.arm, 1, UINT_MAX,
+					       &perf_ctl.nr);
+
+	for (int i = 0; i < nr_names && !err; i++) {
+		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/true);
+
+		err = ns ? change_triggers(ns, &trigger) : -1;
+		persistent_ns__close(ns);
+	}
+	return err;
+}
+
+static void tell_waiting(struct persistent_ns *ns)
+{
+	tell("[ perf ctl: waiting for a snapshot of '%s', or for a trigger to stop it ]\n",
+	     ns->name);
+}
+
+static void tell_notice(const struct persistent_ns *ns, const struct persistent_notice *notice)
+{
+	if (!notice->snapshot)
+		tell("[ perf ctl: trigger %u has stopped '%s' ]\n", notice->trigger, ns->name);
+	else if (notice->trigger)
+		tell("[ perf ctl: trigger %u has taken '%s.%u' ]\n", notice->trigger, ns->name,
+		     notice->snapshot);
+	else
+		tell("[ perf ctl: '%s.%u' was taken ]\n", ns->name, notice->snapshot);
+}
+
+/* Returns only if it cannot be run. */
+static int run_command(const char **argv, const char *name, const struct persistent_notice *notice)
+{
+	char snapshot[PERF_PERSIST_NAME_SIZE] = "", trigger[16] = "";
+
+	if (notice->snapshot)
+		scnprintf(snapshot, sizeof(snapshot), "%s.%u", name, notice->snapshot);
+	if (notice->trigger)
+		scnprintf(trigger, sizeof(trigger), "%u", notice->trigger);
+
+	if (!setenv("PERF_NAMESPACE", name, 1) && !setenv("PERF_SNAPSHOT", snapshot, 1) &&
+	    !setenv("PERF_TRIGGER", trigger, 1))
+		execvp(argv[0], (char **)argv);
+
+	pr_err("Cannot run '%s': %m\n", argv[0]);
+	return errno == ENOENT ? 127 : 126;
+}
+
+int perf_ctl__wait(int nr_names __maybe_unused, const char **names)
+{
+	const char *name = names[0];
+	struct persistent_notice notice;
+	struct persistent_ns *ns;
+	u64 timeout = 0;
+	u32 since;
+	int err;
+
+	if (perf_ctl.since && persistent__parse_number("--since", perf_ctl.since, 0, UINT_MAX,
+						       &since))
+		return -1;
+	if (perf_ctl.timeout && persistent__parse_duration("--timeout", perf_ctl.timeout, &timeout))
+		return -1;
+
+	ns = persistent_ns__open(name, /*write=*/false);
+	if (!ns)
+		return -1;
+
+	err = persistent_ns__wait(ns, timeout, perf_ctl.since ? &since : NULL, tell_waiting,
+				  &notice);
+	if (!err) {
+		tell_notice(ns, &notice);
+		if (perf_ctl.command)
+			err = run_command(perf_ctl.command, name, &notice);
+		else if (notice.snapshot)
+			print_result("%s.%u", ns->name, notice.snapshot);
+	} else if (err == -ETIMEDOUT) {
+		pr_err("No snapshot of '%s' was taken within %s, and no trigger has stopped it.\n",
+		       name, perf_ctl.timeout);
+		err = EXIT_TIMEOUT;
+	} else {
+		err = -1;
+	}
+
+	persistent_ns__close(ns);
+	return err;
+}

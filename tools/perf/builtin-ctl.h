@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_BUILTIN_CTL_H
+#define __PERF_BUILTIN_CTL_H
+
+#include <linux/types.h>
+#include "util/persistent-control.h"
+#include "util/persistent-save.h"
+
+struct persistent_ns;
+
+/* As Documentation/perf-ctl.txt has it */
+#define EXIT_FAILED	1
+#define EXIT_USAGE	2
+#define EXIT_TIMEOUT	2	/* of --wait: nothing happened in time */
+
+/* What the command line says */
+struct perf_ctl {
+	const char	*word;		/* NULL: an option says what to do */
+	bool		 list;
+	bool		 show;
+	bool		 read;
+	bool		 delete;
+	bool		 enable;
+	bool		 disable;
+	bool		 stop;
+	bool		 resume;
+	bool		 snapshot;
+	bool		 clear;
+	bool		 resize;
+	bool		 trigger;
+	bool		 wait;
+	bool		 json;
+	bool		 contents;
+	bool		 set_spares;
+	bool		 set_keep;	/* and that is all */
+	bool		 set_note;	/* the same */
+	const char	*number;	/* of the words keep and spares */
+	const char	*text;		/* of the word note */
+	const char	*spares;
+	const char	*keep;
+	const char	*note;
+	const char	*mmap_pages;
+	const char	*remove;
+	const char	*arm;
+	const char	*timeout;
+	const char	*since;
+	const char	*output;
+	const char	*cpus;
+	const char	*last;
+	const char	*from;
+	const char	*to;
+	const char	*max_size;
+	const char	**command;	/* of --wait */
+	const char	*max_files;
+	const char	*max_total;
+	struct persistent_save_opts save;
+	bool		 saves;
+	struct persistent_trigger_opts to_trigger;
+	u32		 nr;		/* of the option that the verb takes */
+};
+
+extern struct perf_ctl perf_ctl;
+
+/* Each says itself what went wrong; what is below zero becomes EXIT_FAILED. */
+int perf_ctl__list(int nr_names, const char **names);
+int perf_ctl__show(int nr_names, const char **names);
+int perf_ctl__read(int nr_names, const char **names);
+int perf_ctl__save(int nr_names, const char **names);
+int perf_ctl__delete(int nr_names, const char **names);
+int perf_ctl__resize(int nr_names, const char **names);
+int perf_ctl__trigger(int nr_names, const char **names);
+int perf_ctl__wait(int nr_names, const char **names);
+
+int perf_ctl__on_each_ns(int nr_names, const char **names,
+			 int (*func)(struct persistent_ns *ns));
+int perf_ctl__take_snapshot(struct persistent_ns *ns);
+int perf_ctl__set_spares(struct persistent_ns *ns);
+int perf_ctl__set_keep(struct persistent_ns *ns);
+int perf_ctl__set_note(struct persistent_ns *ns);
+
+#endif /* __PERF_BUILTIN_CTL_H */

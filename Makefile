@@ -13,7 +13,7 @@ endif
 override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
-.PHONY: help source kernel perf selftests demo tour check-readers check-triggers test test-long test-unpatched test-all \
+.PHONY: help source kernel perf selftests demo demo-notool tour check-readers check-triggers test test-long test-unpatched test-all \
 	test-hazards test-ends test-boot test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
@@ -38,6 +38,11 @@ selftests: kernel ## build the kernel's tests, build/selftests
 demo: kernel perf ## show it all on a real workload in a guest
 	@scripts/deps.sh vm demo
 	@scripts/demo.sh
+
+demo-notool: ## a recorder on a machine without perf, read on this one
+	@$(MAKE) --no-print-directory kernel KERNEL=boot
+	@scripts/deps.sh vm demo boot
+	@KERNEL=build/kernel-boot scripts/demo-notool.sh
 
 tour: kernel perf ## the demo, and all the other commands
 	@scripts/deps.sh vm demo

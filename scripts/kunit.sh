@@ -7,7 +7,7 @@
 set -uo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
-suites='perf_output perf_persistent_spec'
+suites='perf_output perf_persistent_spec perf_persistent_copy'
 
 # shellcheck disable=SC2016,SC2086 # expanded in the guest; a list
 "$top/scripts/vm.sh" -s 2 -t 300 sh -c \

@@ -97,7 +97,7 @@ faults)
 kunit)
 	# They ran when the kernel booted, and theirs is TAP within TAP.
 	mount -t debugfs none /sys/kernel/debug 2>/dev/null
-	for suite in perf_output perf_persistent_spec; do
+	for suite in perf_output perf_persistent_spec perf_persistent_copy; do
 		program "kunit-$suite" sed 's/^    //' "/sys/kernel/debug/kunit/$suite/results"
 	done
 	;;

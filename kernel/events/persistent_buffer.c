@@ -724,6 +724,32 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 }
 
 /**
+ * perf_member_map_buffer - count as one more mapping of the buffer of a member
+ * @member:	the member, which the caller keeps
+ *
+ * Called with or without the lock. perf_persist_free_buffer() undoes it.
+ *
+ * Return: the buffer, with a reference; NULL if it is gone, or was never there.
+ */
+struct perf_buffer *perf_member_map_buffer(struct perf_member *member)
+{
+	struct perf_buffer *rb;
+
+	/* Whoever frees it, or uses it again, waits for a grace period. */
+	scoped_guard(rcu) {
+		rb = READ_ONCE(member->rb);
+		if (!rb || !refcount_inc_not_zero(&rb->refcount))
+			return NULL;
+		if (atomic_inc_not_zero(&rb->mmap_count)) {
+			perf_set_mapped(rb);
+			return rb;
+		}
+	}
+	ring_buffer_put(rb); /* could be last */
+	return NULL;
+}
+
+/**
  * perf_persist_free_buffer - let go of a buffer that no event has
  * @rb:		the buffer, which stays as long as it is mapped
  *

@@ -4,13 +4,15 @@
  * systems on which there is no perf.
  *
  * There is one tree, however often it is mounted. mkdir makes a namespace that has a name
- * and nothing else, and rmdir deletes one. The files are in persistent_fs_file.c.
+ * and nothing else, and rmdir deletes one. The files are in persistent_fs_file.c, and those
+ * that show what was recorded in persistent_fs_data.c.
  *
  * To remove a directory is to wait for all who are in one of its files. So nobody there
  * waits for who may remove one: perf_fs_leave() lets them out of the file first, with a
  * reference on what they need.
  */
 #include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/fs_context.h>
@@ -33,6 +35,7 @@
 #include <linux/sysfs.h>
 #include <linux/time64.h>
 #include <linux/uidgid.h>
+#include <linux/workqueue.h>
 
 #include "persistent_fs.h"
 #include "persistent_internal.h"
@@ -153,8 +156,12 @@ static const char readme[] =
 	"NAME/triggers          EVENT [if FILTER] : stop|snapshot [after=200ms] [cool_down=1m]\n"
 	"                       [times=N]; EVENT may be panic or oops. !LINE takes one away\n"
 	"NAME/status            what it is and has lost; poll() tells of changes\n"
+	"NAME/text              what it recorded, a line for each record, the oldest first\n"
+	"NAME/data              the same for perf, on any machine: cat data >perf.data\n"
+	"NAME/per_cpu/cpuN/     text and data of one CPU\n"
 	"\n"
-	"A snapshot is a directory of its own: rmdir NAME.1\n";
+	"Of what is recording, each CPU is shown as it is when it is copied, one after the\n"
+	"other. A snapshot is of one moment, and a directory of its own: rmdir NAME.1\n";
 
 static int readme_show(struct seq_file *m, void *v)
 {
@@ -220,14 +227,15 @@ static umode_t file_mode(const struct perf_fs_file *file)
 {
 	umode_t mode = 0;
 
-	if (file->ops.seq_show)
+	if (file->ops.seq_show || file->ops.read)
 		mode |= 0444;
 	if (file->ops.write)
 		mode |= 0222;
 	return S_IFREG | (mode & perf_fs_owner.mode);
 }
 
-static int add_files(struct kernfs_node *dir, const struct perf_fs_file *files, bool live)
+static int add_files(struct kernfs_node *dir, const struct perf_fs_file *files, bool live,
+		     void *priv)
 {
 	const struct perf_fs_file *file;
 	struct kernfs_node *kn;
@@ -237,11 +245,94 @@ static int add_files(struct kernfs_node *dir, const struct perf_fs_file *files, 
 		if (file->live && !live)
 			continue;
 		kn = __kernfs_create_file(dir, file->name, file_mode(file), perf_fs_owner.uid,
-					  perf_fs_owner.gid, 0, &file->ops, NULL, NULL, NULL);
+					  perf_fs_owner.gid, 0, &file->ops, priv, NULL, NULL);
 		if (IS_ERR(kn))
 			return PTR_ERR(kn);
 	}
 	return 0;
+}
+
+static struct kernfs_node *create_dir(struct kernfs_node *parent, const char *name,
+				      struct perf_fs_dir *dir)
+{
+	return kernfs_create_dir_ns(parent, name, S_IFDIR | perf_fs_owner.mode,
+				    perf_fs_owner.uid, perf_fs_owner.gid, dir, NULL);
+}
+
+/* "cpuN" in the directory "per_cpu" */
+#define PERF_FS_CPU_NAME	16
+
+static struct kernfs_node *find_cpu(struct kernfs_node *all, int cpu)
+{
+	char name[PERF_FS_CPU_NAME];
+
+	snprintf(name, sizeof(name), "cpu%d", cpu);
+	return kernfs_find_and_get(all, name);
+}
+
+static int add_cpu_dir(struct perf_fs_dir *dir, struct kernfs_node *all, int cpu)
+{
+	char name[PERF_FS_CPU_NAME];
+	struct kernfs_node *kn;
+	int ret;
+
+	snprintf(name, sizeof(name), "cpu%d", cpu);
+	/* As that of its files: perf_fs_leave() looks at the parent. */
+	kn = create_dir(all, name, dir);
+	if (IS_ERR(kn))
+		return PTR_ERR(kn);
+	ret = add_files(kn, perf_fs_data_files, false, perf_fs_cpu_to_priv(cpu));
+	if (ret)
+		kernfs_remove(kn);
+	return ret;
+}
+
+/* On which CPUs @ns has what is recorded */
+static void find_cpus(struct perf_persist_ns *ns, struct cpumask *cpus)
+{
+	struct perf_member *member;
+
+	guard(mutex)(&perf_persist_lock);
+	for_each_ns_member(member, ns) {
+		int cpu = READ_ONCE(member->event->cpu);
+
+		if (cpu >= 0 && (member->kept || !member->for_trigger))
+			cpumask_set_cpu(cpu, cpus);
+	}
+}
+
+/* Those that there are stay, as long as the directory does. */
+static int add_cpus(struct perf_fs_dir *dir)
+{
+	struct kernfs_node *all, *kn;
+	cpumask_var_t cpus;
+	int cpu, ret = 0;
+
+	lockdep_assert_held(&perf_fs_lock);
+	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
+	find_cpus(dir->ns, cpus);
+
+	all = kernfs_find_and_get(dir->kn, "per_cpu");
+	if (!all && !cpumask_empty(cpus)) {
+		all = create_dir(dir->kn, "per_cpu", dir);
+		if (IS_ERR(all)) {
+			free_cpumask_var(cpus);
+			return PTR_ERR(all);
+		}
+		kernfs_get(all);
+	}
+	for_each_cpu(cpu, cpus) {
+		kn = find_cpu(all, cpu);
+		if (!kn)
+			ret = add_cpu_dir(dir, all, cpu);
+		kernfs_put(kn);
+		if (ret)
+			break;
+	}
+	kernfs_put(all);
+	free_cpumask_var(cpus);
+	return ret;
 }
 
 static struct perf_fs_dir *alloc_dir(struct perf_persist_ns *ns)
@@ -277,22 +368,27 @@ static int add_dir(struct perf_persist_ns *ns)
 
 	guard(mutex)(&perf_fs_lock);
 	/* It is under perf_fs_lock, too, that it changes. */
-	if (ns->dir)
-		return 0;
+	if (ns->dir) {
+		ret = add_cpus(ns->dir);
+		kernfs_activate(ns->dir->kn);
+		return ret;
+	}
 
 	dir = alloc_dir(ns);
 	if (!dir)
 		return -ENOMEM;
-	dir->kn = kernfs_create_dir_ns(kernfs_root_to_node(perf_fs_root), ns->name,
-				       S_IFDIR | perf_fs_owner.mode, perf_fs_owner.uid,
-				       perf_fs_owner.gid, dir, NULL);
+	dir->kn = create_dir(kernfs_root_to_node(perf_fs_root), ns->name, dir);
 	if (IS_ERR(dir->kn)) {
 		ret = PTR_ERR(dir->kn);
 		put_dir(dir);
 		return ret;
 	}
 
-	ret = add_files(dir->kn, perf_fs_files, !is_snapshot(ns));
+	ret = add_files(dir->kn, perf_fs_files, !is_snapshot(ns), NULL);
+	if (!ret)
+		ret = add_files(dir->kn, perf_fs_data_files, false, NULL);
+	if (!ret)
+		ret = add_cpus(dir);
 	if (!ret) {
 		dir->status = kernfs_find_and_get(dir->kn, "status");
 		if (!show_dir(dir, ns))
@@ -317,7 +413,7 @@ static int ns_appeared(struct perf_persist_ns *ns)
 	if (ret == -ENODEV)
 		ret = 0;
 	if (ret)
-		pr_notice_ratelimited("perf: persistent/%s/ has no directory yet: %pe\n",
+		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its directories: %pe\n",
 				      ns->name, ERR_PTR(ret));
 	return ret;
 }
@@ -348,10 +444,36 @@ static void ns_changed(struct perf_persist_ns *ns)
 		kernfs_notify(ns->dir->status);
 }
 
+/* Whoever brings a CPU online holds locks under which there can be no directories. */
+static void add_covered(struct work_struct *work)
+{
+	struct perf_fs_dir *dir;
+	int ret;
+
+	guard(mutex)(&perf_fs_lock);
+	list_for_each_entry(dir, &perf_fs_dirs, entry) {
+		ret = add_cpus(dir);
+		kernfs_activate(dir->kn);
+		if (ret)
+			pr_notice_ratelimited("perf: persistent/%s/ does not have all of its directories: %pe\n",
+					      dir->ns->name, ERR_PTR(ret));
+	}
+}
+
+static DECLARE_WORK(perf_fs_covered_work, add_covered);
+
+static void ns_covered(struct perf_member *model, struct perf_member *member)
+{
+	assert_registry();
+	if (member->ns->dir)
+		queue_work(system_unbound_wq, &perf_fs_covered_work);
+}
+
 static struct perf_persist_listener fs_listener = {
 	.appeared	= ns_appeared,
 	.vanished	= ns_vanished,
 	.changed	= ns_changed,
+	.covered	= ns_covered,
 };
 
 /* A namespace that has its name alone, with a reference of the caller's */
@@ -421,6 +543,8 @@ static int fs_rmdir(struct kernfs_node *kn)
 	struct perf_fs_dir *dir;
 	int ret;
 
+	if (kn->parent != kernfs_root_to_node(perf_fs_root))
+		return -EPERM;
 	if (!perfmon_capable())
 		return -EACCES;
 
@@ -533,6 +657,33 @@ static int set_files(struct kernfs_node *dir, const struct perf_fs_file *files)
 	return ret;
 }
 
+static int set_cpus(struct perf_fs_dir *dir)
+{
+	struct kernfs_node *all = kernfs_find_and_get(dir->kn, "per_cpu"), *kn;
+	int cpu, ret;
+
+	if (!all)
+		return 0;
+	ret = set_node(all, S_IFDIR | perf_fs_owner.mode);
+	for_each_possible_cpu(cpu) {
+		kn = ret ? NULL : find_cpu(all, cpu);
+		if (kn)
+			ret = set_files(kn, perf_fs_data_files);
+		kernfs_put(kn);
+	}
+	kernfs_put(all);
+	return ret;
+}
+
+static int set_dir(struct perf_fs_dir *dir)
+{
+	int ret = set_files(dir->kn, perf_fs_files);
+
+	if (!ret)
+		ret = set_files(dir->kn, perf_fs_data_files);
+	return ret ? ret : set_cpus(dir);
+}
+
 static int set_owner(const struct perf_fs_owner *owner)
 {
 	struct perf_fs_dir *dir;
@@ -542,7 +693,7 @@ static int set_owner(const struct perf_fs_owner *owner)
 	perf_fs_owner = *owner;
 	ret = set_files(kernfs_root_to_node(perf_fs_root), perf_fs_root_files);
 	list_for_each_entry(dir, &perf_fs_dirs, entry)
-		ret = set_files(dir->kn, perf_fs_files) ?: ret;
+		ret = set_dir(dir) ?: ret;
 	return ret;
 }
 
@@ -645,7 +796,7 @@ static int __init perf_fs_init(void)
 		return PTR_ERR(root);
 
 	mutex_lock(&perf_fs_lock);
-	ret = add_files(kernfs_root_to_node(root), perf_fs_root_files, true);
+	ret = add_files(kernfs_root_to_node(root), perf_fs_root_files, true, NULL);
 	if (!ret) {
 		kernfs_activate(kernfs_root_to_node(root));
 		perf_fs_root = root;

@@ -31,6 +31,18 @@ struct perf_fs_dir {
 	unsigned long		size;
 };
 
+/* kernfs_node::priv of a file that is of one CPU alone; NULL of the others */
+static inline void *perf_fs_cpu_to_priv(int cpu)
+{
+	return (void *)(cpu + 1L);
+}
+
+/* -1: of all CPUs */
+static inline int perf_fs_priv_to_cpu(void *priv)
+{
+	return (long)priv - 1;
+}
+
 /**
  * struct perf_fs_file - a file that each directory has
  * @name:	its name
@@ -50,6 +62,9 @@ void perf_fs_log(const char *where, const char *file, const struct perf_spec_err
 
 /* persistent_fs_file.c */
 extern const struct perf_fs_file perf_fs_files[];
+
+/* persistent_fs_data.c */
+extern const struct perf_fs_file perf_fs_data_files[];
 
 /* persistent_fs_trigger.c */
 int perf_fs_change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error);

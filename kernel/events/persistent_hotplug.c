@@ -232,6 +232,7 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 
 	assert_registry();
 	member->for_trigger = cover->model->for_trigger;
+	member->format = perf_format_share(cover->model->format);
 	perf_member_add(ns, member);
 	refcount_inc(&member->openers);
 	member->held = true;

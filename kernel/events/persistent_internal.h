@@ -6,14 +6,17 @@
  *  4  who asks			persistent_file.c, persistent_info.c,
  *				persistent_snapshot_file.c, persistent_trigger_file.c,
  *				persistent_boot.c, persistent_fs.c, persistent_fs_file.c,
- *				persistent_fs_trigger.c,
- *				persistent_mce.c, persistent_spec_test.c
+ *				persistent_fs_trigger.c, persistent_fs_data.c,
+ *				persistent_mce.c, persistent_spec_test.c,
+ *				persistent_copy_test.c
  *  3  what happens by itself	persistent_trigger.c, persistent_hotplug.c
  *  2  other buffers		persistent_snapshot.c, persistent_spare.c, persistent_stop.c,
- *				persistent_tasks.c
+ *				persistent_tasks.c, persistent_copy.c, persistent_record.c,
+ *				persistent_comm.c, persistent_text.c, persistent_data.c,
+ *				persistent_out.c, persistent_maps.c
  *  1  what there is		persistent.c, persistent_publish.c, persistent_member.c,
  *				persistent_rights.c, persistent_buffer.c, persistent_spec.c,
- *				persistent_make.c, persistent_create.c
+ *				persistent_make.c, persistent_create.c, persistent_format.c
  *  0  hooks			core.c, ring_buffer.c
  *
  * A lower floor tells the upper ones what happens through struct perf_persist_listener.
@@ -29,6 +32,7 @@
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/stringify.h>
+#include <linux/trace_events.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -214,7 +218,14 @@ enum perf_member_state {
 	PERF_MEMBER_JOINED,	/* in one that has no name yet */
 	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
 	PERF_MEMBER_DELETED,	/* its namespace was deleted */
-};
+} __packed;
+
+/* Whether there is anything to enable when the CPU of a member is back */
+enum perf_member_power {
+	PERF_MEMBER_UNWANTED,
+	PERF_MEMBER_WANTED,
+	PERF_MEMBER_REVOKED,	/* nothing is left but memory, see perf_event_revoke() */
+} __packed;
 
 /**
  * struct perf_member - what makes a CPU event fit to be persistent
@@ -222,23 +233,23 @@ enum perf_member_state {
  * @attr:	what its creator passed; drivers and the core rewrite event->attr
  * @openers:	files that have it open, and the namespace that holds it
  * @state:	see perf_persist_lock
+ * @power:	what it is to be while the CPU is offline; protected by event->ctx->mutex
+ *		as long as the event is in a context
+ * @needs:	what it takes to make such an event, see perf_buffer::needs
+ * @held:	the namespace is one of @openers
+ * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
+ * @for_trigger: it came for a trigger, and leaves with it
+ * @kept:	it is in snapshots; not if it came for a trigger and writes to no buffer
  * @rb:		the buffer that the namespace keeps mapped through this event;
  *		NULL while not held, for a counter, and for an event that writes
  *		to the buffer of another member
  * @ns:		the namespace; stays after a deletion, for those who still read
  * @node:	in perf_persist_ns::members
- * @held:	the namespace is one of @openers
- * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
- * @for_trigger: it came for a trigger, and leaves with it
- * @kept:	it is in snapshots; not if it came for a trigger and writes to no buffer
- * @revoked:	nothing is left of the event but memory, see perf_event_revoke()
- * @needs:	what it takes to make such an event, see perf_buffer::needs
- * @wanted:	while the CPU is offline: to be enabled when it is back;
- *		protected by event->ctx->mutex
  * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
  * @deferred:	in perf_member_deferred
  * @name:	name of the namespace that it is going to make, or NULL
  * @label:	what people call this event, or NULL
+ * @format:	of its tracepoint, from when it joins a namespace on, or NULL
  * @action:	what happens when it overflows, after its record was written, or NULL
  * @missed:	what perf_event::lost_samples counted while the buffer was stopped
  * @lost_at_stop: perf_event::lost_samples when it was stopped the last time; written
@@ -252,20 +263,20 @@ struct perf_member {
 	struct perf_event_attr	attr;
 	refcount_t		openers;
 	enum perf_member_state	state;
+	enum perf_member_power	power;
+	u8			needs;
+	bool			held:1;
+	bool			all_cpus:1;
+	bool			for_trigger:1;
+	bool			kept:1;
 	struct perf_buffer	*rb;
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;
-	bool			held;
-	bool			all_cpus;
-	bool			for_trigger;
-	bool			kept;
-	bool			revoked;
-	u8			needs;
-	bool			wanted;
 	char			*filter;
 	struct llist_node	deferred;
 	char			*name;
 	char			*label;
+	struct perf_format	*format;
 	struct perf_action	*action;
 	u64			missed;
 	atomic64_t		lost_at_stop;
@@ -468,6 +479,33 @@ struct perf_event_spec {
 	char			*filter;
 };
 
+/**
+ * struct perf_format - what records of a tracepoint look like
+ * @refs:	one for each member, of snapshots, too, and for each reader that has it
+ * @node:	in the hash table of all of them
+ * @id:		type number of the tracepoint
+ * @system:	the first part of its name
+ * @name:	the second part
+ * @print_fmt:	how tools print a record
+ * @nr:		number of its fields
+ * @fields:	in the order of their declaration, without the common ones
+ */
+struct perf_format {
+	refcount_t		refs;
+	struct hlist_node	node;
+	u32			id;
+	const char		*system;
+	const char		*name;
+	const char		*print_fmt;
+	unsigned int		nr;
+	struct perf_trace_field	fields[] __counted_by(nr);
+};
+
+/* persistent_format.c */
+int perf_format_get(struct perf_event *event, struct perf_format **format);
+struct perf_format *perf_format_share(struct perf_format *format);
+void perf_format_put(struct perf_format *format);
+
 /* persistent_make.c */
 struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
 				    const char *filter, int cpu);
@@ -504,6 +542,7 @@ void perf_spec_free(struct list_head *specs);
 int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec_error *error);
 bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spec *b);
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec);
+const char *perf_spec_known_name(const struct perf_event_attr *attr);
 
 /* persistent_rights.c */
 void perf_member_set_needs(struct perf_member *member);
@@ -552,6 +591,7 @@ void perf_member_settle_charge(struct perf_member *member);
 struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
 					    unsigned int nr_pages);
 void perf_persist_renew_buffer(struct perf_buffer *rb);
+struct perf_buffer *perf_member_map_buffer(struct perf_member *member);
 void perf_persist_free_buffer(struct perf_buffer *rb);
 
 /* persistent_snapshot.c and persistent_spare.c */
@@ -567,6 +607,8 @@ long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned 
 
 /* persistent_tasks.c */
 struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks);
+void perf_tasks_put(struct perf_tasks *tasks);
+const void *perf_tasks_data(const struct perf_tasks *tasks, size_t *len);
 bool perf_is_tasks_ioctl(unsigned int cmd);
 long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 		      struct perf_event_tasks __user *arg);

@@ -133,6 +133,7 @@ void perf_persistent_event_free(struct perf_event *event)
 	kfree(member->filter);
 	kfree(member->name);
 	kfree(member->label);
+	perf_format_put(member->format);
 	kfree(member);
 }
 
@@ -245,7 +246,7 @@ bool perf_member_is_offline(struct perf_member *member)
 bool perf_member_is_enabled(struct perf_member *member)
 {
 	if (perf_member_is_offline(member))
-		return READ_ONCE(member->wanted);
+		return READ_ONCE(member->power) == PERF_MEMBER_WANTED;
 
 	return READ_ONCE(member->event->state) > PERF_EVENT_STATE_OFF;
 }
@@ -351,7 +352,7 @@ void perf_persistent_changed(struct perf_event *event)
 void perf_member_revoke(struct perf_member *member)
 {
 	perf_event_revoke(member->event);
-	member->revoked = true;
+	WRITE_ONCE(member->power, PERF_MEMBER_REVOKED);
 }
 
 /**
@@ -364,7 +365,7 @@ void perf_persistent_released(struct perf_event *event)
 {
 	struct perf_member *member = event->member;
 
-	if (member && !member->revoked && atomic_long_read(&event->refcount) > 1)
+	if (member && !perf_persistent_is_revoked(event) && atomic_long_read(&event->refcount) > 1)
 		perf_member_revoke(member);
 }
 
@@ -390,7 +391,7 @@ bool perf_persistent_is_deleted(struct perf_event *event)
  */
 bool perf_persistent_is_revoked(struct perf_event *event)
 {
-	return event->member && event->member->revoked;
+	return event->member && READ_ONCE(event->member->power) == PERF_MEMBER_REVOKED;
 }
 
 /**
@@ -639,8 +640,13 @@ void perf_persist_reinstall(struct perf_event *event)
 	struct perf_event_context *ctx;
 
 	ctx = perf_event_ctx_lock(event);
-	perf_event_reinstall(event, event->member->wanted);
+	perf_event_reinstall(event, event->member->power == PERF_MEMBER_WANTED);
 	perf_event_ctx_unlock(event, ctx);
+}
+
+static void set_wanted(struct perf_member *member, bool wanted)
+{
+	WRITE_ONCE(member->power, wanted ? PERF_MEMBER_WANTED : PERF_MEMBER_UNWANTED);
 }
 
 /**
@@ -652,7 +658,7 @@ void perf_persistent_offline(struct perf_event *event)
 	bool enabled = event->state > PERF_EVENT_STATE_OFF && !event->pending_disable;
 
 	if (event->member)
-		WRITE_ONCE(event->member->wanted, enabled);
+		set_wanted(event->member, enabled);
 }
 
 /**
@@ -696,7 +702,7 @@ bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
 	if (!perf_persistent_is_detached(event))
 		return false;
 
-	WRITE_ONCE(event->member->wanted, wanted);
+	set_wanted(event->member, wanted);
 	return true;
 }
 

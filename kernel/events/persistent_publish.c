@@ -70,7 +70,8 @@ static bool may_be_persistent(struct perf_event *event)
 }
 
 /*
- * Only one can try at a time, and from here on nobody can add a sibling.
+ * Only one can try at a time, and from here on nobody can add a sibling. The tracepoint is
+ * there as long as the event was not deleted; snapshots need to know what it was.
  */
 static int start_joining(struct perf_member *member)
 {
@@ -81,10 +82,12 @@ static int start_joining(struct perf_member *member)
 	ctx = perf_event_ctx_lock(event);
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_NONE:
-		if (may_be_persistent(event))
-			WRITE_ONCE(member->state, PERF_MEMBER_JOINING);
-		else
+		if (!may_be_persistent(event))
 			ret = -EOPNOTSUPP;
+		else if (!member->format)
+			ret = perf_format_get(event, &member->format);
+		if (!ret)
+			WRITE_ONCE(member->state, PERF_MEMBER_JOINING);
 		break;
 	case PERF_MEMBER_DELETED:
 		ret = -ENODEV;

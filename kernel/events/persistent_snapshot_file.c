@@ -64,23 +64,6 @@ static const struct vm_operations_struct snapshot_vm_ops = {
 	.may_split	= snapshot_vm_may_split,
 };
 
-/* What @sm has, mapped once more; NULL if it is gone, or was never there. */
-static struct perf_buffer *map_buffer(struct perf_snapshot_member *sm)
-{
-	struct perf_buffer *rb;
-
-	/* Whoever frees it, or uses it again, waits for a grace period. */
-	scoped_guard(rcu) {
-		rb = READ_ONCE(sm->m.rb);
-		if (!rb || !refcount_inc_not_zero(&rb->refcount))
-			return NULL;
-		if (atomic_inc_not_zero(&rb->mmap_count))
-			return rb;
-	}
-	ring_buffer_put(rb); /* could be last */
-	return NULL;
-}
-
 static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct perf_snapshot_member *sm = file->private_data;
@@ -99,7 +82,7 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!sm->own && !READ_ONCE(sm->m.rb))
 		return -EBUSY;
 
-	rb = map_buffer(sm);
+	rb = perf_member_map_buffer(&sm->m);
 	if (!rb)
 		return -ENODEV;
 	/* A reader may not know the size yet: page 0 tells. */
@@ -108,7 +91,6 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	}
 
-	perf_set_mapped(rb);
 	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
 	vma->vm_private_data = rb;
 	vma->vm_ops = &snapshot_vm_ops;

@@ -77,6 +77,7 @@ static void free_members(struct perf_persist_ns *snap)
 	while ((member = first_member(snap))) {
 		rb_erase(&member->node, &snap->members);
 		put_event(member->event);
+		perf_format_put(member->format);
 		kfree(to_snapshot_member(member));
 	}
 }
@@ -175,6 +176,7 @@ static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 		sm->m.ns = snap;
 		sm->m.for_trigger = member->for_trigger;
 		sm->m.kept = true;
+		sm->m.format = perf_format_share(member->format);
 		/* Not an opener: it is not kept running, once it was claimed. */
 		atomic_long_inc(&member->event->refcount);
 		rb_add(&sm->m.node, &snap->members, perf_member_less);
@@ -298,7 +300,7 @@ static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *ol
 	return true;
 }
 
-/* Nobody maps it from here on, see map_buffer(). */
+/* Nobody maps it from here on, see perf_member_map_buffer(). */
 static bool freeze_buffer(struct perf_snapshot_member *used)
 {
 	struct perf_buffer *rb = used->m.rb;

@@ -311,8 +311,13 @@ static void set_defaults(struct spec_line *line)
  * Names
  */
 
-/* The name that is printed for it, or NULL */
-static const char *known_name(const struct perf_event_attr *attr)
+/**
+ * perf_spec_known_name - the name that is printed for an event
+ * @attr:	the event
+ *
+ * Return: the name, or NULL if it takes more than that to say what it is.
+ */
+const char *perf_spec_known_name(const struct perf_event_attr *attr)
 {
 	int i;
 
@@ -402,7 +407,7 @@ static int find_pmu(struct spec_line *line)
 		return perf_spec_fail(line->error, type, line->name, "no such PMU");
 	line->attr.type = type;
 	set_defaults(line);
-	return add_spec(line, known_name(&line->attr) ?: line->name);
+	return add_spec(line, perf_spec_known_name(&line->attr) ?: line->name);
 }
 
 static int find_events(struct spec_line *line)
@@ -426,7 +431,7 @@ static int find_events(struct spec_line *line)
 		line->attr.type = perf_spec_names[i].type;
 		line->attr.config = perf_spec_names[i].config;
 		set_defaults(line);
-		return add_spec(line, known_name(&line->attr));
+		return add_spec(line, perf_spec_known_name(&line->attr));
 	}
 	return perf_spec_fail(line->error, -ENOENT, line->name,
 			      "no such event; it is SYSTEM:EVENT, a name as cpu-clock, or PMU/config=N/");
@@ -610,7 +615,7 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec)
 {
 	const struct perf_event_attr *attr = &spec->attr;
-	const char *known = known_name(attr), *name = known ?: spec->name;
+	const char *known = perf_spec_known_name(attr), *name = known ?: spec->name;
 
 	if (!can_show(spec, known)) {
 		seq_puts(m, "# ");

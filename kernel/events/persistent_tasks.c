@@ -47,14 +47,34 @@ struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks)
 	return tasks;
 }
 
-/* With or without the lock; @tasks may be NULL. */
-static void put_tasks(struct perf_tasks *tasks)
+/**
+ * perf_tasks_put - put a reference on the records of a namespace
+ * @tasks:	the records, or NULL
+ *
+ * Called with or without the lock.
+ */
+void perf_tasks_put(struct perf_tasks *tasks)
 {
 	if (!tasks || !refcount_dec_and_test(&tasks->refs))
 		return;
 
 	perf_persist_uncharge(tasks->ucounts, tasks->len);
 	kvfree(tasks);
+}
+
+/**
+ * perf_tasks_data - the records themselves
+ * @tasks:	the records, or NULL
+ * @len:	out: how many bytes these are
+ *
+ * User space wrote them: nothing in them can be trusted.
+ *
+ * Return: where they are.
+ */
+const void *perf_tasks_data(const struct perf_tasks *tasks, size_t *len)
+{
+	*len = tasks ? tasks->len : 0;
+	return tasks ? tasks->data : NULL;
 }
 
 static struct perf_tasks *copy_tasks(struct perf_persist_ns *ns,
@@ -79,7 +99,7 @@ static struct perf_tasks *copy_tasks(struct perf_persist_ns *ns,
 	tasks->len = arg->len;
 	tasks->ucounts = ucounts;
 	if (copy_from_user(tasks->data, u64_to_user_ptr(arg->addr), arg->len)) {
-		put_tasks(tasks);
+		perf_tasks_put(tasks);
 		return ERR_PTR(-EFAULT);
 	}
 	return tasks;
@@ -110,7 +130,7 @@ static long set_tasks(struct perf_persist_ns *ns, const struct perf_event_tasks 
 		swap(ns->tasks, tasks);
 	mutex_unlock(&perf_persist_lock);
 
-	put_tasks(tasks);
+	perf_tasks_put(tasks);
 	return ret;
 }
 
@@ -133,7 +153,7 @@ static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
 	if (arg->len &&
 	    copy_to_user(u64_to_user_ptr(arg->addr), tasks->data + arg->offset, arg->len))
 		ret = -EFAULT;
-	put_tasks(tasks);
+	perf_tasks_put(tasks);
 	return ret;
 }
 
@@ -194,7 +214,7 @@ long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 
 static void ns_free(struct perf_persist_ns *ns)
 {
-	put_tasks(ns->tasks);
+	perf_tasks_put(ns->tasks);
 }
 
 static struct perf_persist_listener tasks_listener = {

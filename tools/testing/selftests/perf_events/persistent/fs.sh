@@ -108,7 +108,8 @@ result $? "README says what there is"
 
 d=$dir/$ns
 mkdir "$d" && [ "$(cat "$d/enabled")" = 0 ] && [ "$(status state)" = new ] &&
-	is events "" && is buffer_size 524288 && is snapshot "" && is keep 8 && is spares 0
+	is events "" && is buffer_size 524288 && is snapshot "" && is keep 8 && is spares 0 &&
+	[ ! -e "$d/per_cpu" ]
 result $? "mkdir makes an empty namespace"
 
 ! mkdir "$d" 2>/dev/null
@@ -190,7 +191,8 @@ result $? "enabled is 0 or 1"
 
 put 'page-faults/period=1/' events && put 1 enabled && is enabled 1 &&
 	[ "$(status state)" = enabled ] &&
-	[ -e "/sys/bus/event_source/devices/persistent/events/$ns" ]
+	[ -e "/sys/bus/event_source/devices/persistent/events/$ns" ] &&
+	set -- "$d"/per_cpu/cpu*/text && [ $# = "$(grep -c '^processor' /proc/cpuinfo)" ]
 result $? "let it record"
 
 is events 'sched:sched_process_exec/period=1/ if pid > 0
@@ -217,10 +219,33 @@ result $? "stop, and go on"
 # Snapshots
 #
 
+/bin/true
 put 1 snapshot && is snapshot "$ns.1" && [ -d "$d.1" ] && [ -e "$d.1/status" ] &&
 	[ ! -e "$d.1/enabled" ] && grep -q '^state: snapshot$' "$d.1/status" &&
 	has events '^sched:sched_process_exec'
 result $? "take a snapshot"
+
+text=../$ns.1/text
+exec='sched:sched_process_exec: filename=/bin/true pid=[0-9]* old_pid=[0-9]*$'
+has "$text" "^ *true-[0-9]* *\[[0-9]*\] *[0-9]*\.[0-9]\{6\}: $exec" &&
+	has "$text" '^ *[^ ]*-[0-9]* *\[[0-9]*\] .*: page-faults: period=1 ip='
+result $? "text has a line for each record"
+
+pids=$(sed -n 's/.*: sched:sched_process_exec: .* pid=\([0-9]*\) old_pid=.*/\1/p' "$d/$text")
+[ -n "$pids" ]
+ok=$?
+for i in $pids; do
+	has "$text" "^ *[a-z]*-$i .*: sched:sched_process_exec: .* pid=$i " || ok=1
+done
+result $ok "it says which task"
+
+lines=0
+for i in "$d.1"/per_cpu/cpu*/text; do
+	lines=$((lines + $(wc -l <"$i")))
+done
+[ "$lines" -gt 0 ] && [ "$lines" = "$(wc -l <"$d.1/text")" ] &&
+	[ "$(cksum <"$d.1/text")" = "$(cksum <"$d.1/text")" ]
+result $? "a snapshot's text is that of its CPUs, and stays"
 
 refused "$ns.1" snapshot 'Invalid' "'$ns.1': neither 0 nor 1" &&
 	refused no snapshot 'Invalid' "'no': neither 0 nor 1" && [ -e "$d.1/status" ]
@@ -251,7 +276,7 @@ result $? "rmdir deletes it"
 #
 
 when='sched:sched_process_exec if pid == 1'
-mkdir "$d" && put 'cpu-clock/freq=9/' events && put 64K buffer_size &&
+mkdir "$d" && put 'cpu-clock/freq=999,callchain/' events && put 64K buffer_size &&
 	refused 'panic : stop' triggers 'busy' "'panic : stop': write 1 to" && put 1 enabled &&
 	put "$when : snapshot after=200ms cool_down=60s times=2" triggers &&
 	put 'panic : stop' triggers &&
@@ -270,10 +295,37 @@ refused 'panic' triggers 'Invalid' "'panic': ' : stop' or" &&
 	refused '!oops : stop' triggers 'No such file' "'oops : stop': is not among"
 result $? "triggers that are wrong"
 
+i=0
+until grep -q '^ => [a-z_]' "$d/text" || [ $i -ge 500 ]; do
+	i=$((i + 1))
+done
+has text ': cpu-clock: period=[0-9]* ip=' && has text '^ => [a-zA-Z_0-9.]*+0x[0-9a-f]*/0x[0-9a-f]*$'
+result $? "text has call chains"
+
 put '!panic : stop' triggers && put 'sched:sched_process_exec : stop' triggers &&
 	[ "$(status state)" = stopped ]
 result $? "a trigger stops it"
 rmdir "$d"
+
+#
+# CPUs
+#
+
+cpu1=/sys/devices/system/cpu/cpu1/online
+if [ -w $cpu1 ] && [ "$(cat $cpu1)" = 1 ]; then
+	echo 0 >$cpu1
+	mkdir "$d" && put cs events && put 1 enabled && [ -e "$d/per_cpu/cpu0" ] &&
+		[ ! -e "$d/per_cpu/cpu1" ]
+	ok=$?
+	echo 1 >$cpu1
+	i=0
+	until grep -qs ': context-switches: ' "$d/per_cpu/cpu1/text" || [ $i -ge 500 ]; do
+		i=$((i + 1))
+	done
+	[ $ok = 0 ] && [ $i -lt 500 ]
+	result $? "a CPU that comes has its directory"
+	rmdir "$d"
+fi
 
 #
 # Mounts
@@ -294,7 +346,12 @@ if [ -n "$mine" ]; then
 		[ "$(stat -c '%u %g %a' $dir)" = "1 2 750" ] &&
 		[ "$(stat -c '%u %g %a' "$d")" = "1 2 750" ] &&
 		[ "$(stat -c '%u %g %a' "$d/events")" = "1 2 640" ] &&
-		[ "$(stat -c '%u %g %a' "$d/status")" = "1 2 440" ] && rmdir "$d"
+		[ "$(stat -c '%u %g %a' "$d/status")" = "1 2 440" ] &&
+		put cs events && put 1 enabled &&
+		[ "$(stat -c '%u %g %a' "$d/per_cpu/cpu0")" = "1 2 750" ] &&
+		[ "$(stat -c '%u %g %a' "$d/per_cpu/cpu0/text")" = "1 2 440" ] &&
+		mount -o remount,uid=3 $dir &&
+		[ "$(stat -c '%u %g %a' "$d/per_cpu/cpu0/text")" = "3 2 440" ] && rmdir "$d"
 	result $? "uid=, gid= and mode="
 	umount $dir && mount -t perffs perffs $dir && [ "$(stat -c '%u %g %a' $dir)" = "0 0 700" ]
 	result $? "and none"

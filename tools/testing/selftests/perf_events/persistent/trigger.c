@@ -770,13 +770,22 @@ TEST_F(trigger, resume_race)
 	EXPECT_EQ(0, child_status(pid));
 }
 
+static long long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 /* Who joins while a trigger stops the namespace is stopped with the others. H30 */
 TEST_F(trigger, join_race)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
 	struct perf_event_trigger_state st;
 	struct perf_event_attr attr = say_attr();
-	int i, nr, stopped, spin, until;
+	long long start, until, most = 0;
+	int i, nr, stopped;
 	struct shared {
 		int	armed, go, done;
 	} *shared;
@@ -810,9 +819,13 @@ TEST_F(trigger, join_race)
 		ASSERT_EQ(0, ns_resume(self->fd));
 		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
 		__atomic_store_n(&shared->go, i, __ATOMIC_RELEASE);
-		until = i % 100 * 100;
-		for (spin = 0; spin < until && !reached(&shared->done, i); spin++)
+		/* At each point of what it takes from the second time on, when it rests first */
+		start = now_ns();
+		until = i <= 2 ? LLONG_MAX : start + most / 100 * (i % 100);
+		while (now_ns() < until && !reached(&shared->done, i))
 			;
+		if (i <= 2)
+			most = now_ns() - start;
 		ASSERT_EQ(0, persist_join(m.fd, self->id));
 		while (!reached(&shared->done, i))
 			;

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What tasks were called at the time of a record.
+ *
+ * That is known from what tells of tasks: a task had the name of the one that forked it
+ * until it got another one.
+ *
+ * A task of which these records say nothing has kept its name for as long as they cover. So
+ * the names of all tasks that are alive are noted before anything is copied, and hold for
+ * records from a time on since when nothing that tells of tasks is missing. Nothing else
+ * that happens later can give a record another name: a reader gets the same lines, however
+ * often it goes back.
+ */
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+
+#include "persistent_copy.h"
+#include "persistent_internal.h"
+
+/* From child to parent, until there is a name: each of them forked and did nothing else. */
+#define PERF_COMM_FORKS	100
+
+/**
+ * struct perf_comm - a task has a name from here on
+ * @time:	when
+ * @tid:	the task
+ * @parent:	who forked it, if that is what happened
+ * @forked:	that is what happened
+ * @comm:	or else its name
+ */
+struct perf_comm {
+	u64	time;
+	u32	tid;
+	u32	parent;
+	bool	forked;
+	char	comm[TASK_COMM_LEN];
+};
+
+/**
+ * struct comm_list - names of tasks
+ * @nr:		how many there are
+ * @max:	how many there is room for
+ * @all:	the names; once they are sorted, by task and time
+ */
+struct comm_list {
+	size_t			nr;
+	size_t			max;
+	struct perf_comm	*all;
+};
+
+/**
+ * struct perf_comms - what tasks were called
+ * @pid_ns:	that the tasks are named by; a reference of the caller's
+ * @told:	by records
+ * @live:	by the tasks themselves, before anything was copied
+ * @since:	when nothing that tells of tasks is missing; U64_MAX if that is not known
+ */
+struct perf_comms {
+	struct pid_namespace	*pid_ns;
+	struct comm_list	told;
+	struct comm_list	live;
+	u64			since;
+};
+
+/* Bodies of records, see enum perf_event_type */
+struct comm_body {
+	u32	pid, tid;
+	char	comm[];
+};
+
+struct fork_body {
+	u32	pid, ppid;
+	u32	tid, ptid;
+	u64	time;
+};
+
+/**
+ * perf_comms_alloc - allocate a list without names
+ * @pid_ns:	that its tasks are named by, which the caller keeps. Tasks of records whose
+ *		events have another one get no name
+ *
+ * Return: the list, or NULL.
+ */
+struct perf_comms *perf_comms_alloc(struct pid_namespace *pid_ns)
+{
+	struct perf_comms *comms;
+
+	comms = kzalloc(sizeof(*comms), PERF_COPY_GFP);
+	if (comms)
+		comms->pid_ns = pid_ns;
+	return comms;
+}
+
+static unsigned long list_pages(size_t max)
+{
+	return PFN_UP(array_size(max, sizeof(struct perf_comm)));
+}
+
+static void free_list(struct comm_list *list)
+{
+	kvfree(list->all);
+	perf_copy_unreserve(list_pages(list->max));
+}
+
+/**
+ * perf_comms_free - free a list
+ * @comms:	the list, or NULL
+ */
+void perf_comms_free(struct perf_comms *comms)
+{
+	if (!comms)
+		return;
+	free_list(&comms->told);
+	free_list(&comms->live);
+	kfree(comms);
+}
+
+static int grow_list(struct comm_list *list)
+{
+	struct comm_list new = { .nr = list->nr, .max = list->max ? 2 * list->max : 64 };
+
+	if (perf_copy_reserve(list_pages(new.max)))
+		return -ENOMEM;
+	new.all = kvmalloc_array(new.max, sizeof(*new.all), PERF_COPY_GFP);
+	if (!new.all) {
+		perf_copy_unreserve(list_pages(new.max));
+		return -ENOMEM;
+	}
+	if (list->nr)
+		memcpy(new.all, list->all, array_size(list->nr, sizeof(*list->all)));
+	free_list(list);
+	*list = new;
+	return 0;
+}
+
+static struct perf_comm *new_comm(struct comm_list *list)
+{
+	if (list->nr == list->max && grow_list(list))
+		return NULL;
+	return &list->all[list->nr++];
+}
+
+/* The next task from @nr on, with its name; tells which. */
+static bool find_task(int *nr, struct pid_namespace *pid_ns, char *comm)
+{
+	struct task_struct *task;
+	struct pid *pid;
+
+	guard(rcu)();
+	while ((pid = find_ge_pid(*nr, pid_ns))) {
+		*nr = pid_nr_ns(pid, pid_ns);
+		task = pid_task(pid, PIDTYPE_PID);
+		if (task) {
+			__get_task_comm(comm, TASK_COMM_LEN, task);
+			return true;
+		}
+		++*nr;
+	}
+	return false;
+}
+
+/**
+ * perf_comms_add_live - note the names of all tasks that there are
+ * @comms:	the list
+ *
+ * Called before anything is copied, if all is copied that tells of tasks: names that change
+ * after this are then found there.
+ *
+ * Return: 0, -ENOMEM, or -EINTR.
+ */
+int perf_comms_add_live(struct perf_comms *comms)
+{
+	char name[TASK_COMM_LEN];
+	struct perf_comm *comm;
+	int nr;
+
+	for (nr = 1; find_task(&nr, comms->pid_ns, name); nr++) {
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		comm = new_comm(&comms->live);
+		if (!comm)
+			return -ENOMEM;
+		*comm = (struct perf_comm){ .tid = nr };
+		memcpy(comm->comm, name, sizeof(comm->comm));
+	}
+	return 0;
+}
+
+static int add_record(struct perf_comms *comms, const struct perf_event_header *header, u64 time)
+{
+	size_t len = header->size - sizeof(*header);
+	const void *body = header + 1;
+	struct perf_comm *comm;
+
+	if (header->type == PERF_RECORD_COMM && len > sizeof(struct comm_body)) {
+		const struct comm_body *named = body;
+
+		comm = new_comm(&comms->told);
+		if (!comm)
+			return -ENOMEM;
+		*comm = (struct perf_comm){ .time = time, .tid = named->tid };
+		memcpy(comm->comm, named->comm,
+		       min(len - sizeof(*named), sizeof(comm->comm) - 1));
+	} else if (header->type == PERF_RECORD_FORK && len >= sizeof(struct fork_body)) {
+		const struct fork_body *forked = body;
+
+		comm = new_comm(&comms->told);
+		if (!comm)
+			return -ENOMEM;
+		*comm = (struct perf_comm){
+			.time	= time,
+			.tid	= forked->tid,
+			.parent	= forked->ptid,
+			.forked	= true,
+		};
+	}
+	return 0;
+}
+
+/* Before @record, something is missing. */
+static void begin_anew(struct perf_comms *comms, const struct perf_copy_record *record)
+{
+	comms->since = max(comms->since, record->has_time ? record->time : U64_MAX);
+}
+
+/**
+ * perf_comms_add - add what a copy tells of tasks
+ * @comms:	the list
+ * @events:	the events of the namespace
+ * @copy:	the copy; NULL if there is none any more
+ *
+ * Return: 0, -ENOMEM, or -EINTR.
+ */
+int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *events,
+		   const struct perf_copy *copy)
+{
+	struct perf_copy_record record;
+	unsigned long i;
+	int ret = 0;
+
+	if (!copy || (!copy->whole && !copy->nr)) {
+		comms->since = U64_MAX;
+		return 0;
+	}
+	for (i = 0; i < copy->nr && !ret; i++) {
+		u32 type = perf_copy_header(copy, i)->type;
+		bool cut = type == PERF_RECORD_LOST || (!i && !copy->whole);
+
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (!cut && type != PERF_RECORD_COMM && type != PERF_RECORD_FORK)
+			continue;
+		perf_copy_read(copy, events, i, &record);
+		if (cut)
+			begin_anew(comms, &record);
+		if (record.event && record.event->pid_ns == comms->pid_ns)
+			ret = add_record(comms, record.header, record.time);
+	}
+	return ret;
+}
+
+/**
+ * perf_comms_add_tasks - add what is known of tasks that are older
+ * @comms:	the list
+ * @tasks:	records of them, or NULL
+ *
+ * Return: 0, -ENOMEM, or -EINTR.
+ */
+int perf_comms_add_tasks(struct perf_comms *comms, const struct perf_tasks *tasks)
+{
+	const struct perf_event_header *header;
+	size_t len, pos = 0;
+	const void *data;
+	int ret = 0;
+
+	data = perf_tasks_data(tasks, &len);
+	while (!ret && (header = perf_next_record(data, len, pos))) {
+		pos += header->size;
+		cond_resched();
+		ret = fatal_signal_pending(current) ? -EINTR : add_record(comms, header, 0);
+	}
+	return ret;
+}
+
+static int compare_comms(const void *a, const void *b)
+{
+	const struct perf_comm *x = a, *y = b;
+
+	/* sort() itself leaves the CPU to nobody. If the caller is killed, any order will do. */
+	cond_resched();
+	if (fatal_signal_pending(current))
+		return 0;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	/* A task that is forked and gets a name in the same moment has that one. */
+	return y->forked - x->forked;
+}
+
+/**
+ * perf_comms_sort - after the last one was added
+ * @comms:	the list
+ *
+ * Return: 0, or -EINTR if the caller is being killed.
+ */
+int perf_comms_sort(struct perf_comms *comms)
+{
+	struct comm_list *told = &comms->told;
+
+	/* The others were found in this order. */
+	sort(told->all, told->nr, sizeof(*told->all), compare_comms, NULL);
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/* The last entry of @tid up to @time; NULL if there is none. @any: there are others. */
+static const struct perf_comm *last_comm(const struct comm_list *list, u32 tid, u64 time,
+					 bool *any)
+{
+	size_t low = 0, high = list->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct perf_comm *comm = &list->all[middle];
+
+		if (comm->tid < tid || (comm->tid == tid && comm->time <= time))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*any = low < list->nr && list->all[low].tid == tid;
+	return low && list->all[low - 1].tid == tid ? &list->all[low - 1] : NULL;
+}
+
+/**
+ * perf_comms_find - what was the task of a record called
+ * @comms:	the list, sorted
+ * @record:	the record
+ * @comm:	out: the name, TASK_COMM_LEN bytes; anything may be in it
+ *
+ * Return: false if that is not known.
+ */
+bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_record *record,
+		     char *comm)
+{
+	const struct perf_comm *last;
+	u64 time = record->time;
+	u32 tid = record->tid;
+	bool any;
+	int i;
+
+	if (!record->has_tid || record->event->pid_ns != comms->pid_ns)
+		return false;
+
+	for (i = 0; i < PERF_COMM_FORKS; i++) {
+		/* In others, it is a task that is not in there. */
+		if (!tid && comms->pid_ns != &init_pid_ns)
+			return false;
+		if (!tid) {
+			strscpy(comm, "swapper", TASK_COMM_LEN);
+			return true;
+		}
+		last = last_comm(&comms->told, tid, time, &any);
+		if (!last)
+			break;
+		if (!last->forked) {
+			memcpy(comm, last->comm, TASK_COMM_LEN);
+			return true;
+		}
+		tid = last->parent;
+		time = last->time;
+	}
+	if (i == PERF_COMM_FORKS || any || time < comms->since)
+		return false;
+
+	last = last_comm(&comms->live, tid, 0, &any);
+	if (last)
+		memcpy(comm, last->comm, TASK_COMM_LEN);
+	return last;
+}

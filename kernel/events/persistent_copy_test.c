@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit test for records that are printed: whatever is in one, nothing behind its end is
+ * read, and what it does not say is not invented.
+ */
+
+#include <kunit/test.h>
+#include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/trace_events.h>
+
+#include "persistent_copy.h"
+
+#define TEST_ID		42
+#define TEST_TID	7
+#define TEST_TIME	1000
+#define TEST_WORDS	16
+
+/* One record, in memory that ends where it ends: KASAN sees what is read behind it. */
+struct test_copy {
+	struct perf_copy		copy;
+	struct perf_copy_events		*events;
+	struct perf_event_header	*header;
+	u64				*words;
+	u32				start;
+};
+
+static struct test_copy *new_copy(struct kunit *test, u64 sample_type, u32 type, unsigned int nr)
+{
+	struct test_copy *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	size_t size = sizeof(*t->header) + nr * sizeof(u64);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->events = kunit_kzalloc(test, struct_size(t->events, all, 1), GFP_KERNEL);
+	t->header = kunit_kzalloc(test, size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->events);
+	KUNIT_ASSERT_NOT_NULL(test, t->header);
+
+	t->events->max = 1;
+	t->events->nr = 1;
+	t->events->all[0] = (struct perf_copy_event){
+		.id		= TEST_ID,
+		.owner		= TEST_ID,
+		.writers	= 1,
+		.names		= true,
+		.attr		= { .sample_type = sample_type, .sample_id_all = 1 },
+		.pid_ns		= &init_pid_ns,
+		.name		= "test",
+	};
+	t->header->type = type;
+	t->header->size = size;
+	t->words = (void *)(t->header + 1);
+	t->copy = (struct perf_copy){
+		.owner	= TEST_ID,
+		.cpu	= 3,
+		.whole	= true,
+		.nr	= 1,
+		.len	= size,
+		.data	= t->header,
+		.starts	= &t->start,
+	};
+	return t;
+}
+
+static void read_copy(struct test_copy *t, struct perf_copy_record *record)
+{
+	perf_copy_read(&t->copy, t->events, 0, record);
+}
+
+static u64 pair(u32 first, u32 second)
+{
+	u32 both[] = { first, second };
+	u64 word;
+
+	memcpy(&word, both, sizeof(word));
+	return word;
+}
+
+static void size_test(struct kunit *test)
+{
+	u64 *data = kunit_kzalloc(test, 2 * sizeof(*data), GFP_KERNEL);
+	static const u16 bad[] = { 0, 1, 7, 9, 12, 24, U16_MAX };
+	struct perf_event_header *header = (void *)data;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		header->size = bad[i];
+		KUNIT_EXPECT_NULL_MSG(test, perf_next_record(data, 16, 0), "%u", bad[i]);
+	}
+	header->size = 16;
+	KUNIT_EXPECT_PTR_EQ(test, header, perf_next_record(data, 16, 0));
+	KUNIT_EXPECT_NULL(test, perf_next_record(data, 15, 0));
+	KUNIT_EXPECT_NULL(test, perf_next_record(data, 16, 16));
+	KUNIT_EXPECT_NULL(test, perf_next_record(NULL, 0, 0));
+}
+
+/* A header and nothing else */
+static void empty_test(struct kunit *test)
+{
+	struct perf_copy_record record;
+	struct test_copy *t;
+
+	t = new_copy(test, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID, PERF_RECORD_SAMPLE, 0);
+	read_copy(t, &record);
+	KUNIT_EXPECT_NULL(test, record.event);
+	KUNIT_EXPECT_FALSE(test, record.has_tid);
+	KUNIT_EXPECT_EQ(test, 3, record.cpu);
+
+	t = new_copy(test, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
+		     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW, PERF_RECORD_SAMPLE, 0);
+	t->events->all[0].attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	read_copy(t, &record);
+	KUNIT_EXPECT_PTR_EQ(test, &t->events->all[0], (struct perf_copy_event *)record.event);
+	KUNIT_EXPECT_FALSE(test, record.has_tid);
+	KUNIT_EXPECT_FALSE(test, record.has_time);
+	KUNIT_EXPECT_EQ(test, 0, record.nr_ips);
+	KUNIT_EXPECT_NULL(test, record.raw);
+
+	t = new_copy(test, PERF_SAMPLE_TID | PERF_SAMPLE_TIME, PERF_RECORD_LOST, 1);
+	read_copy(t, &record);
+	KUNIT_EXPECT_FALSE(test, record.has_tid);
+	KUNIT_EXPECT_FALSE(test, record.has_time);
+}
+
+/* A record of an event that is not there */
+static void gone_test(struct kunit *test)
+{
+	struct perf_copy_record record;
+	struct test_copy *t;
+
+	t = new_copy(test, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID, PERF_RECORD_SAMPLE, 2);
+	t->words[0] = TEST_ID + 1;
+	t->words[1] = pair(TEST_TID, TEST_TID);
+	read_copy(t, &record);
+	KUNIT_EXPECT_NULL(test, record.event);
+	KUNIT_EXPECT_FALSE(test, record.has_tid);
+
+	t->words[0] = TEST_ID;
+	read_copy(t, &record);
+	KUNIT_EXPECT_NOT_NULL(test, record.event);
+	KUNIT_EXPECT_TRUE(test, record.has_tid);
+	KUNIT_EXPECT_EQ(test, TEST_TID, record.tid);
+}
+
+/* Counts that are larger than what follows */
+static void count_test(struct kunit *test)
+{
+	struct perf_copy_record record;
+	struct test_copy *t;
+
+	t = new_copy(test, PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW, PERF_RECORD_SAMPLE, 4);
+	t->words[0] = U64_MAX;
+	read_copy(t, &record);
+	KUNIT_EXPECT_EQ(test, 3, record.nr_ips);
+	KUNIT_EXPECT_NULL(test, record.raw);
+
+	t->words[0] = 1;
+	t->words[2] = pair(13, 0);
+	read_copy(t, &record);
+	KUNIT_EXPECT_EQ(test, 1, record.nr_ips);
+	KUNIT_EXPECT_NULL(test, record.raw);
+
+	t->words[2] = pair(12, 0);
+	read_copy(t, &record);
+	KUNIT_EXPECT_EQ(test, 12, record.raw_size);
+	KUNIT_EXPECT_NOT_NULL(test, record.raw);
+
+	t = new_copy(test, PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN, PERF_RECORD_SAMPLE, 2);
+	t->events->all[0].attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	t->words[0] = U64_MAX;
+	read_copy(t, &record);
+	KUNIT_EXPECT_EQ(test, 0, record.nr_ips);
+}
+
+/* What is @tid called? */
+static bool find_comm(struct kunit *test, struct test_copy *t, u32 tid, char *comm)
+{
+	struct perf_comms *comms = perf_comms_alloc(&init_pid_ns);
+	struct perf_copy_record record = {
+		.event		= &t->events->all[0],
+		.has_time	= true,
+		.has_tid	= true,
+		.time		= TEST_TIME,
+		.tid		= tid,
+	};
+	bool found;
+
+	KUNIT_ASSERT_NOT_NULL(test, comms);
+	KUNIT_EXPECT_EQ(test, 0, perf_comms_add(comms, t->events, &t->copy));
+	KUNIT_EXPECT_EQ(test, 0, perf_comms_sort(comms));
+	found = perf_comms_find(comms, &record, comm);
+	perf_comms_free(comms);
+	return found;
+}
+
+static void comm_test(struct kunit *test)
+{
+	char comm[TASK_COMM_LEN];
+	struct test_copy *t;
+
+	/* Without a NUL, and longer than any name */
+	t = new_copy(test, PERF_SAMPLE_IDENTIFIER, PERF_RECORD_COMM, 5);
+	t->words[0] = pair(TEST_TID, TEST_TID);
+	memset(&t->words[1], 'x', 3 * sizeof(u64));
+	t->words[4] = TEST_ID;
+	KUNIT_EXPECT_TRUE(test, find_comm(test, t, TEST_TID, comm));
+	KUNIT_EXPECT_STREQ(test, "xxxxxxxxxxxxxxx", comm);
+	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID + 1, comm));
+
+	/* Without a name; it has no id either */
+	t = new_copy(test, 0, PERF_RECORD_COMM, 1);
+	t->words[0] = pair(TEST_TID, TEST_TID);
+	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID, comm));
+
+	/* Its own parent */
+	t = new_copy(test, 0, PERF_RECORD_FORK, 3);
+	t->words[0] = pair(TEST_TID, TEST_TID);
+	t->words[1] = pair(TEST_TID, TEST_TID);
+	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID, comm));
+
+	/* Half of it */
+	t = new_copy(test, 0, PERF_RECORD_FORK, 2);
+	t->words[1] = pair(TEST_TID, 0);
+	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID, comm));
+
+	/* The idle task, as the first pid namespace has it, and others do not */
+	KUNIT_EXPECT_TRUE(test, find_comm(test, t, 0, comm));
+	KUNIT_EXPECT_STREQ(test, "swapper", comm);
+	t->events->all[0].pid_ns = NULL;
+	KUNIT_EXPECT_FALSE(test, find_comm(test, t, 0, comm));
+}
+
+struct test_field {
+	struct perf_trace_field	field;
+	u32			loc;
+	const char		*shown;
+};
+
+static const struct test_field test_fields[] = {
+	{ { "f", "u32", 0, 4, 0, FILTER_OTHER, false }, 5, " f=5" },
+	{ { "f", "u32", 16, 4, 0, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "u32", 13, 4, 0, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "u32", -4, 4, 0, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "u32", 0, -4, 0, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "u32", INT_MAX, INT_MAX, 0, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "u8[17]", 0, 17, 17, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "u8[4]", 12, 4, 4, FILTER_OTHER, false }, 0, " f={122,122,122,122}" },
+	{ { "f", "u8[4]", 12, 4, INT_MAX, FILTER_OTHER, false }, 0, " f=7a7a7a7a" },
+	{ { "f", "char[12]", 4, 12, 12, FILTER_STATIC_STRING, false }, 0, " f=zzzzzzzzzzzz" },
+	{ { "f", "__data_loc char[]", 0, 4, 0, FILTER_DYN_STRING, false },
+	  3 << 16 | 4, " f=zzz" },
+	{ { "f", "__data_loc char[]", 0, 4, 0, FILTER_DYN_STRING, false },
+	  3 << 16 | 14, " f=?" },
+	{ { "f", "__data_loc char[]", 0, 4, 0, FILTER_DYN_STRING, false },
+	  0xffffffff, " f=?" },
+	{ { "f", "__data_loc u8[]", 0, 2, 0, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "__data_loc u8[]", 14, 4, 0, FILTER_OTHER, false }, 0, " f=?" },
+	{ { "f", "__rel_loc char[]", 0, 4, 0, FILTER_RDYN_STRING, false },
+	  12 << 16, " f=zzzzzzzzzzzz" },
+	{ { "f", "__rel_loc char[]", 0, 4, 0, FILTER_RDYN_STRING, false },
+	  13 << 16, " f=?" },
+	{ { "f", "__rel_loc char[]", 0, 4, 0, FILTER_RDYN_STRING, false },
+	  1 << 16 | 0xffff, " f=?" },
+};
+
+/* Fields that do not fit what was recorded: 16 bytes */
+static void field_test(struct kunit *test)
+{
+	struct perf_format *format;
+	struct perf_copy_record record = { };
+	struct perf_copy_event *event;
+	struct seq_file m = { };
+	u8 *raw;
+	int i;
+
+	format = kunit_kzalloc(test, struct_size(format, fields, 1), GFP_KERNEL);
+	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+	raw = kunit_kzalloc(test, 16, GFP_KERNEL);
+	m.size = PAGE_SIZE;
+	m.buf = kunit_kzalloc(test, m.size, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, format && event && raw && m.buf);
+	format->nr = 1;
+	event->format = format;
+	record.event = event;
+	record.raw = raw;
+	record.raw_size = 16;
+
+	for (i = 0; i < ARRAY_SIZE(test_fields); i++) {
+		memset(raw, 'z', 16);
+		memcpy(raw, &test_fields[i].loc, sizeof(test_fields[i].loc));
+		format->fields[0] = test_fields[i].field;
+		memset(m.buf, 0, m.size);
+		m.count = 0;
+		perf_text_show_fields(&m, &record);
+		KUNIT_EXPECT_STREQ_MSG(test, test_fields[i].shown, m.buf, "field %d", i);
+	}
+}
+
+static struct kunit_case copy_cases[] = {
+	KUNIT_CASE(size_test),
+	KUNIT_CASE(empty_test),
+	KUNIT_CASE(gone_test),
+	KUNIT_CASE(count_test),
+	KUNIT_CASE(comm_test),
+	KUNIT_CASE(field_test),
+	{},
+};
+
+static struct kunit_suite copy_suite = {
+	.name		= "perf_persistent_copy",
+	.test_cases	= copy_cases,
+};
+
+kunit_test_suites(&copy_suite);

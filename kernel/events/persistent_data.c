@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a namespace recorded, as a perf.data stream in pipe format.
+ *
+ * Any perf with libtraceevent reads it, from a pipe or from a file that it was copied to,
+ * also one that knows nothing of persistent events. The stream is made while it is read, one
+ * buffer at a time:
+ *
+ *   the events, their names, formats of tracepoints, the kernel
+ *   tasks that are older than the namespace, if its creator told of them
+ *   samples, CPU after CPU, each after the modules that it calls
+ *   what tells of tasks, of all CPUs
+ *   tasks that are alive, and what they run
+ *
+ * Tasks come last, as there may be many: what is overwritten meanwhile must not be what
+ * somebody wants to read.
+ */
+#include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/xarray.h>
+
+#include "persistent_copy.h"
+#include "persistent_data.h"
+#include "persistent_internal.h"
+
+/* Of what there is no bound for, no more than about this is made before it is read. */
+#define PERF_STREAM_CHUNK	SZ_64K
+
+enum perf_stream_stage {
+	PERF_STREAM_HEAD,
+	PERF_STREAM_OLDER,
+	PERF_STREAM_SAMPLES,
+	PERF_STREAM_SIDEBAND,
+	PERF_STREAM_LIVING,
+	PERF_STREAM_END,
+};
+
+/**
+ * struct perf_stream - a stream that is being read
+ * @ns:		the namespace or snapshot, which whoever reads has a reference on
+ * @cpu:	of that CPU alone, or -1
+ * @events:	its events
+ * @stage:	what comes next
+ * @next_event:	whose buffer comes next
+ * @tasks:	what is known of tasks that are older, or NULL
+ * @tasks_pos:	bytes of that which were written
+ * @told:	what records have told of tasks, see struct perf_living
+ * @living:	tasks that are alive
+ * @modules:	modules that were told of
+ * @out:	what was made
+ * @out_read:	bytes of that which were read
+ * @copy:	the buffer that is read after that, or NULL
+ * @pages:	that were reserved for it
+ * @no_samples:	its samples are left out
+ * @record:	the next record of it
+ * @record_read: bytes of that which were read
+ * @garbage:	when nobody needs it any more
+ */
+struct perf_stream {
+	struct perf_persist_ns		*ns;
+	int				cpu;
+	struct perf_copy_events		*events;
+	enum perf_stream_stage		stage;
+	unsigned int			next_event;
+	struct perf_tasks		*tasks;
+	size_t				tasks_pos;
+	struct xarray			told;
+	struct perf_living		living;
+	struct perf_modules		modules;
+	struct perf_out			out;
+	size_t				out_read;
+	struct perf_copy		*copy;
+	unsigned long			pages;
+	bool				no_samples;
+	unsigned long			record;
+	size_t				record_read;
+	struct perf_copy_garbage	garbage;
+};
+
+static int check_killed(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/*
+ * What is known of tasks
+ */
+
+struct comm_body {
+	u32	pid, tid;
+};
+
+static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
+{
+	void *old = xa_load(&stream->told, tid);
+
+	if (old)
+		what |= xa_to_value(old);
+	return xa_err(xa_store(&stream->told, tid, xa_mk_value(what), PERF_COPY_GFP));
+}
+
+/* What follows an exec is in the same buffers, if these have maps at all. */
+static int note_comm(struct perf_stream *stream, const struct perf_event_header *header,
+		     bool has_maps)
+{
+	const struct comm_body *body = (void *)(header + 1);
+	unsigned long what = PERF_TOLD_NAME;
+
+	if (header->type != PERF_RECORD_COMM || header->size < sizeof(*header) + sizeof(*body))
+		return 0;
+	if (header->misc & PERF_RECORD_MISC_COMM_EXEC && has_maps)
+		what |= PERF_TOLD_MAPS;
+	return note_told(stream, body->tid, what);
+}
+
+/* Bytes of the body of a record of a task, before its text; 0: it is no such record. */
+static size_t task_body(u32 type)
+{
+	switch (type) {
+	case PERF_RECORD_COMM:
+		return sizeof(struct comm_body);
+	case PERF_RECORD_FORK:
+		return 4 * sizeof(u32) + sizeof(u64);
+	case PERF_RECORD_MMAP:
+		return 2 * sizeof(u32) + 3 * sizeof(u64);
+	case PERF_RECORD_MMAP2:
+		return 2 * sizeof(u32) + 3 * sizeof(u64) + 2 * sizeof(u32) + 2 * sizeof(u64) +
+		       2 * sizeof(u32);
+	case PERF_RECORD_NAMESPACES:
+		return 2 * sizeof(u32) + sizeof(u64);
+	case PERF_RECORD_CGROUP:
+		return sizeof(u64);
+	default:
+		return 0;
+	}
+}
+
+/* User space wrote it, perhaps for other sample_id fields than those of the first event. */
+static int add_older(struct perf_stream *stream, const struct perf_event_header *header,
+		     size_t id_size)
+{
+	const size_t body = task_body(header->type);
+	const char *data = (void *)(header + 1);
+	size_t len = header->size - sizeof(*header), start;
+
+	if (!body || len < body + id_size)
+		return 0;
+	len -= id_size;
+	start = perf_out_begin(&stream->out, header->type, header->misc);
+	perf_out_add(&stream->out, data, len);
+	/* Readers trust that text has an end. */
+	if (header->type != PERF_RECORD_FORK && header->type != PERF_RECORD_NAMESPACES &&
+	    (len == body || data[len - 1]))
+		perf_out_add(&stream->out, NULL, 1);
+	perf_out_end(&stream->out, start, true);
+	return note_comm(stream, header, false);
+}
+
+/* As they were made: for the event that tells of tasks, if there is one */
+static size_t older_id_size(const struct perf_copy_events *events)
+{
+	const struct perf_copy_event *event;
+
+	for_each_copy_event(event, events) {
+		if (perf_copy_is_sideband(event))
+			return perf_out_id_size(&event->attr);
+	}
+	return perf_out_id_size(&events->all[0].attr);
+}
+
+static int make_older(struct perf_stream *stream)
+{
+	const size_t id_size = older_id_size(stream->events);
+	const struct perf_event_header *header;
+	const void *records;
+	int ret = 0;
+	size_t len;
+
+	records = perf_tasks_data(stream->tasks, &len);
+	while (!ret && stream->out.len < PERF_STREAM_CHUNK) {
+		header = perf_next_record(records, len, stream->tasks_pos);
+		if (!header) {
+			stream->stage++;
+			break;
+		}
+		stream->tasks_pos += header->size;
+		ret = add_older(stream, header, id_size) ?: check_killed();
+	}
+	return ret;
+}
+
+static int make_living(struct perf_stream *stream)
+{
+	int ret = perf_out_living(&stream->out, &stream->living, PERF_STREAM_CHUNK);
+
+	if (ret <= 0)
+		stream->stage++;
+	return min(ret, 0);
+}
+
+/* Pids of several namespaces cannot be told apart. */
+static bool has_one_pid_ns(const struct perf_copy_events *events)
+{
+	const struct perf_copy_event *event;
+
+	for_each_copy_event(event, events) {
+		if (event->pid_ns != events->all[0].pid_ns)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Events and buffers
+ */
+
+static int make_head(struct perf_stream *stream)
+{
+	const struct perf_copy_events *events = stream->events;
+	int ret;
+
+	perf_out_header(&stream->out);
+	if (!events->nr) {
+		stream->stage = PERF_STREAM_END;
+		return 0;
+	}
+	stream->out.id_size = perf_out_id_size(&events->all[0].attr);
+	ret = perf_out_attrs(&stream->out, events);
+	if (!ret)
+		ret = perf_out_formats(&stream->out, events);
+	if (!ret)
+		perf_out_kernel(&stream->out);
+	return ret;
+}
+
+/* Of side-band, that of all CPUs: a task can have got its name on any. */
+static bool is_wanted(struct perf_stream *stream, const struct perf_copy_event *event)
+{
+	bool sideband = perf_copy_is_sideband(event) && event->writers == 1;
+	bool here = stream->cpu < 0 || event->cpu == stream->cpu;
+
+	if (event->owner != event->id)
+		return false;
+	if (stream->stage == PERF_STREAM_SAMPLES)
+		return here && !sideband;
+	return sideband || (!here && event->names);
+}
+
+static void drop_copy(struct perf_stream *stream)
+{
+	perf_copy_free(stream->copy);
+	perf_copy_unreserve(stream->pages);
+	stream->copy = NULL;
+	stream->pages = 0;
+	stream->record = 0;
+}
+
+static int take_copy(struct perf_stream *stream, const struct perf_copy_event *event)
+{
+	unsigned long pages = perf_copy_max_pages(event);
+	struct perf_copy *copy;
+	int ret;
+
+	ret = perf_copy_reserve(pages);
+	if (ret)
+		return ret;
+	copy = perf_copy_buffer(stream->ns, event);
+	if (IS_ERR_OR_NULL(copy)) {
+		perf_copy_unreserve(pages);
+		return PTR_ERR_OR_ZERO(copy);
+	}
+	/* It may hold less than there was room for. */
+	perf_copy_unreserve(pages - copy->pages);
+	stream->pages = copy->pages;
+	stream->copy = copy;
+	stream->no_samples = stream->stage != PERF_STREAM_SAMPLES;
+	if (stream->no_samples)
+		return 0;
+	return perf_out_modules(&stream->out, &stream->modules, stream->events, copy);
+}
+
+/* The next buffer, which may be empty; or else the next stage. */
+static int make_copy(struct perf_stream *stream)
+{
+	const struct perf_copy_event *event;
+
+	drop_copy(stream);
+	while (stream->next_event < stream->events->nr) {
+		event = &stream->events->all[stream->next_event++];
+		if (is_wanted(stream, event))
+			return take_copy(stream, event);
+	}
+	stream->next_event = 0;
+	stream->stage++;
+	if (stream->stage == PERF_STREAM_LIVING && !has_one_pid_ns(stream->events))
+		stream->stage = PERF_STREAM_END;
+	return 0;
+}
+
+static int make_more(struct perf_stream *stream)
+{
+	struct perf_out *out = &stream->out;
+	int ret;
+
+	out->len = 0;
+	stream->out_read = 0;
+	/* Of all events and formats; nothing else is as large. */
+	if (out->max > 4 * PERF_STREAM_CHUNK)
+		perf_out_free(out);
+
+	switch (stream->stage) {
+	case PERF_STREAM_HEAD:
+		stream->stage++;
+		ret = make_head(stream);
+		break;
+	case PERF_STREAM_OLDER:
+		ret = make_older(stream);
+		break;
+	case PERF_STREAM_SAMPLES:
+	case PERF_STREAM_SIDEBAND:
+		ret = make_copy(stream);
+		break;
+	case PERF_STREAM_LIVING:
+		ret = make_living(stream);
+		break;
+	default:
+		ret = 0;
+		break;
+	}
+	return out->failed ? -ENOMEM : ret;
+}
+
+/*
+ * Reading it
+ */
+
+static size_t read_out(struct perf_stream *stream, void *buf, size_t len)
+{
+	len = min(len, stream->out.len - stream->out_read);
+	if (len)
+		memcpy(buf, stream->out.data + stream->out_read, len);
+	stream->out_read += len;
+	return len;
+}
+
+/*
+ * 1 if a record is to be read. One of an event that readers have not been told of makes them
+ * give up: it has left the namespace, or was never in it, or came after the stream began.
+ */
+static int check_record(struct perf_stream *stream)
+{
+	const struct perf_copy_events *events = stream->events;
+	struct perf_copy_record record;
+	bool is_sample;
+	int ret;
+
+	perf_copy_read(stream->copy, events, stream->record, &record);
+	is_sample = record.header->type == PERF_RECORD_SAMPLE;
+	if (is_sample && stream->no_samples)
+		return 0;
+	/* Without sample_id fields, nobody asks whose it is. */
+	if (!record.event && (is_sample || events->all[0].attr.sample_id_all))
+		return 0;
+	ret = note_comm(stream, record.header, record.event &&
+			(record.event->attr.mmap || record.event->attr.mmap2));
+	return ret ? ret : 1;
+}
+
+/* The next record that is to be read, or NULL */
+static const struct perf_event_header *find_record(struct perf_stream *stream)
+{
+	struct perf_copy *copy = stream->copy;
+	int ret = 0;
+
+	while (!stream->record_read && copy && stream->record < copy->nr) {
+		ret = check_record(stream);
+		if (!ret)
+			ret = check_killed();
+		else if (ret > 0)
+			break;
+		if (ret)
+			return ERR_PTR(ret);
+		stream->record++;
+	}
+	if (!copy || stream->record >= copy->nr)
+		return NULL;
+	return perf_copy_header(copy, stream->record);
+}
+
+/* A copy has the newest record first, and is read from the other end. */
+static ssize_t read_copy(struct perf_stream *stream, void *buf, size_t len)
+{
+	const struct perf_event_header *header = find_record(stream);
+
+	if (IS_ERR_OR_NULL(header))
+		return PTR_ERR_OR_ZERO(header);
+	len = min(len, header->size - stream->record_read);
+	memcpy(buf, (void *)header + stream->record_read, len);
+	stream->record_read += len;
+	if (stream->record_read == header->size) {
+		stream->record++;
+		stream->record_read = 0;
+	}
+	return len;
+}
+
+/**
+ * perf_stream_read - read a part of a stream
+ * @stream:	the stream
+ * @buf:	where to
+ * @len:	bytes that there is room for
+ *
+ * Called with the creds of who reads, without a lock of persistent events.
+ *
+ * Return: the number of bytes, 0 at the end; or an error, see perf_copy_buffer() and
+ * perf_out_attrs(), after which the stream can only be freed.
+ */
+ssize_t perf_stream_read(struct perf_stream *stream, void *buf, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+	int ret;
+
+	while (done < len) {
+		n = read_out(stream, buf + done, len - done);
+		if (!n)
+			n = read_copy(stream, buf + done, len - done);
+		if (n < 0)
+			return done ? done : n;
+		done += n;
+		if (n)
+			continue;
+		/* Otherwise an error would be one of what was read. */
+		if (done || stream->stage == PERF_STREAM_END)
+			break;
+		ret = make_more(stream);
+		if (ret)
+			return ret;
+	}
+	return done;
+}
+
+static void free_stream(struct perf_copy_garbage *garbage)
+{
+	struct perf_stream *stream = container_of(garbage, struct perf_stream, garbage);
+
+	drop_copy(stream);
+	perf_out_free(&stream->out);
+	kfree(stream->modules.bases);
+	xa_destroy(&stream->told);
+	perf_tasks_put(stream->tasks);
+	perf_copy_put_events(stream->events);
+	kfree(stream);
+}
+
+/**
+ * perf_stream_free - have a worker free a stream
+ * @stream:	the stream, or NULL
+ */
+void perf_stream_free(struct perf_stream *stream)
+{
+	if (stream)
+		perf_copy_free_later(&stream->garbage);
+}
+
+/**
+ * perf_stream_make - begin a stream
+ * @ns:		the namespace or snapshot, with a reference of whoever reads, while they do
+ * @cpu:	of that CPU alone, or -1
+ *
+ * Called with the creds of who reads, without a lock of persistent events.
+ *
+ * Return: the stream, or an error, see perf_copy_get_events().
+ */
+struct perf_stream *perf_stream_make(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_copy_events *events;
+	struct perf_stream *stream;
+
+	events = perf_copy_get_events(ns);
+	if (IS_ERR(events))
+		return ERR_CAST(events);
+	stream = kzalloc(sizeof(*stream), PERF_COPY_GFP);
+	if (!stream) {
+		perf_copy_put_events(events);
+		return ERR_PTR(-ENOMEM);
+	}
+	stream->ns = ns;
+	stream->cpu = cpu;
+	stream->events = events;
+	stream->garbage.free = free_stream;
+	xa_init(&stream->told);
+	stream->living = (struct perf_living){
+		.pid_ns	= events->nr ? events->all[0].pid_ns : NULL,
+		.before	= is_snapshot(ns) ? ns->swap_begin_ns : ktime_get_boottime_ns(),
+		.told	= &stream->told,
+	};
+	scoped_guard(mutex, &perf_persist_lock)
+		stream->tasks = perf_tasks_get(ns->tasks);
+	return stream;
+}

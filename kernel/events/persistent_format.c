@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Formats of tracepoints, kept for as long as there may be records of them.
+ *
+ * A live event keeps its tracepoint registered. A snapshot does not: the module or the
+ * probe may be gone, and its type number may be in use again, when somebody reads the
+ * snapshot. So each member has a copy of what is needed to make sense of its records, which
+ * its snapshots take over. Equal copies are shared.
+ */
+#include <linux/hashtable.h>
+#include <linux/perf_event.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/trace_events.h>
+
+#include "persistent_internal.h"
+
+#ifdef CONFIG_EVENT_TRACING
+
+static DEFINE_HASHTABLE(perf_formats, 6);
+/* Innermost; events are freed, and formats with them, in callbacks of RCU, too. */
+static DEFINE_SPINLOCK(perf_format_lock); /* of perf_formats */
+
+struct field_walk {
+	struct perf_format	*format;
+	unsigned int		nr;
+};
+
+static int count_field(const struct perf_trace_field *field, void *data)
+{
+	struct field_walk *walk = data;
+
+	walk->nr++;
+	return 0;
+}
+
+static int copy_field(const struct perf_trace_field *field, void *data)
+{
+	struct field_walk *walk = data;
+	struct perf_trace_field *copy = &walk->format->fields[walk->nr];
+
+	*copy = *field;
+	copy->name = kstrdup_const(field->name, PERF_PERSIST_GFP);
+	copy->type = kstrdup_const(field->type, PERF_PERSIST_GFP);
+	/* Also half of it is freed. */
+	walk->nr++;
+	return copy->name && copy->type ? 0 : -ENOMEM;
+}
+
+/* Is there a difference? */
+static int compare_field(const struct perf_trace_field *field, void *data)
+{
+	struct field_walk *walk = data;
+	struct perf_trace_field *copy = &walk->format->fields[walk->nr];
+
+	if (walk->nr++ >= walk->format->nr)
+		return 1;
+	return field->offset != copy->offset || field->size != copy->size ||
+	       field->len != copy->len || field->is_signed != copy->is_signed ||
+	       field->filter_type != copy->filter_type ||
+	       strcmp(field->name, copy->name) || strcmp(field->type, copy->type);
+}
+
+static bool is_format_of(struct perf_format *format, struct trace_event_call *call)
+{
+	struct field_walk walk = { .format = format };
+
+	return format->id == call->event.type &&
+	       !strcmp(format->system, call->class->system) &&
+	       !strcmp(format->name, trace_event_name(call)) &&
+	       !strcmp(format->print_fmt, call->print_fmt) &&
+	       !perf_trace_walk_fields(call, compare_field, &walk) && walk.nr == format->nr;
+}
+
+static void free_format(struct perf_format *format)
+{
+	unsigned int i;
+
+	for (i = 0; i < format->nr; i++) {
+		kfree_const(format->fields[i].name);
+		kfree_const(format->fields[i].type);
+	}
+	kfree_const(format->system);
+	kfree_const(format->name);
+	kfree_const(format->print_fmt);
+	kfree(format);
+}
+
+static struct perf_format *copy_format(struct trace_event_call *call)
+{
+	struct field_walk walk = { };
+	struct perf_format *format;
+	int ret;
+
+	perf_trace_walk_fields(call, count_field, &walk);
+	format = kzalloc(struct_size(format, fields, walk.nr), PERF_PERSIST_GFP);
+	if (!format)
+		return NULL;
+
+	refcount_set(&format->refs, 1);
+	format->id = call->event.type;
+	format->nr = walk.nr;
+	format->system = kstrdup_const(call->class->system, PERF_PERSIST_GFP);
+	format->name = kstrdup_const(trace_event_name(call), PERF_PERSIST_GFP);
+	format->print_fmt = kstrdup_const(call->print_fmt, PERF_PERSIST_GFP);
+	walk = (struct field_walk){ .format = format };
+	ret = perf_trace_walk_fields(call, copy_field, &walk);
+	if (!ret && format->system && format->name && format->print_fmt)
+		return format;
+	free_format(format);
+	return NULL;
+}
+
+static struct perf_format *find_format(struct trace_event_call *call)
+{
+	struct perf_format *format;
+
+	lockdep_assert_held(&perf_format_lock);
+	hash_for_each_possible(perf_formats, format, node, call->event.type) {
+		if (is_format_of(format, call))
+			return perf_format_share(format);
+	}
+	return NULL;
+}
+
+/**
+ * perf_format_get - the format of the tracepoint of an event
+ * @event:	the event, which keeps its tracepoint meanwhile
+ * @format:	out: the format, with a reference of the caller's; NULL if @event is of no
+ *		tracepoint
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int perf_format_get(struct perf_event *event, struct perf_format **format)
+{
+	struct trace_event_call *call = event->tp_event;
+	struct perf_format *copy, *other;
+
+	*format = NULL;
+	if (!call)
+		return 0;
+
+	spin_lock_irq(&perf_format_lock);
+	*format = find_format(call);
+	spin_unlock_irq(&perf_format_lock);
+	if (*format)
+		return 0;
+
+	copy = copy_format(call);
+	if (!copy)
+		return -ENOMEM;
+	spin_lock_irq(&perf_format_lock);
+	other = find_format(call);
+	if (!other)
+		hash_add(perf_formats, &copy->node, copy->id);
+	spin_unlock_irq(&perf_format_lock);
+	if (other)
+		free_format(copy);
+	*format = other ?: copy;
+	return 0;
+}
+
+/**
+ * perf_format_share - take another reference on a format
+ * @format:	the format, or NULL
+ *
+ * Return: the format.
+ */
+struct perf_format *perf_format_share(struct perf_format *format)
+{
+	if (format)
+		refcount_inc(&format->refs);
+	return format;
+}
+
+/**
+ * perf_format_put - put a reference on a format
+ * @format:	the format, or NULL
+ */
+void perf_format_put(struct perf_format *format)
+{
+	unsigned long flags;
+
+	if (!format ||
+	    !refcount_dec_and_lock_irqsave(&format->refs, &perf_format_lock, &flags))
+		return;
+	hash_del(&format->node);
+	spin_unlock_irqrestore(&perf_format_lock, flags);
+	free_format(format);
+}
+
+#else /* !CONFIG_EVENT_TRACING */
+
+int perf_format_get(struct perf_event *event, struct perf_format **format)
+{
+	*format = NULL;
+	return 0;
+}
+
+struct perf_format *perf_format_share(struct perf_format *format)
+{
+	return NULL;
+}
+
+void perf_format_put(struct perf_format *format) { }
+
+#endif

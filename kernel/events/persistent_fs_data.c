@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files of perffs that show what was recorded.
+ *
+ * They are read with the rights of who opened the file. The first read() of "text" copies
+ * all of it, and the copy stays until the file is closed: whoever reads slowly sees one
+ * state, and holds nobody up. "data" is a stream, of which a buffer is copied at a time.
+ */
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/kernfs.h>
+#include <linux/perf_event.h>
+#include <linux/refcount.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "persistent_copy.h"
+#include "persistent_data.h"
+#include "persistent_fs.h"
+#include "persistent_internal.h"
+
+/**
+ * struct fs_reader - an open file
+ * @refs:	one for the file until it is closed or its directory is removed, and one
+ *		for each read() that is under way
+ * @text:	of "text", once somebody reads it
+ * @stream:	the same of "data"
+ * @pos:	how far that was read
+ */
+struct fs_reader {
+	refcount_t		refs;
+	struct perf_text	*text;
+	struct perf_stream	*stream;
+	loff_t			pos;
+};
+
+static int reader_open(struct kernfs_open_file *of)
+{
+	struct fs_reader *reader;
+
+	reader = kzalloc(sizeof(*reader), GFP_KERNEL_ACCOUNT);
+	if (!reader)
+		return -ENOMEM;
+	refcount_set(&reader->refs, 1);
+	of->priv = reader;
+	return 0;
+}
+
+static void put_reader(struct fs_reader *reader)
+{
+	if (!refcount_dec_and_test(&reader->refs))
+		return;
+	perf_text_free(reader->text);
+	perf_stream_free(reader->stream);
+	kfree(reader);
+}
+
+/* When the directory is removed, somebody may be reading: see perf_fs_leave(). */
+static void reader_release(struct kernfs_open_file *of)
+{
+	put_reader(of->priv);
+}
+
+/* @ret is 1 if there is a record, 0 if not, or an error. */
+static void *text_or_error(struct perf_text *text, int ret)
+{
+	if (ret < 0)
+		return ERR_PTR(ret);
+	return ret ? text : NULL;
+}
+
+static int make_text(struct kernfs_open_file *of, struct fs_reader *reader)
+{
+	struct perf_fs_dir *dir = perf_fs_leave(of);
+	const struct cred *old = override_creds(of->file->f_cred);
+	struct perf_text *text;
+
+	text = perf_text_make(dir->ns, perf_fs_priv_to_cpu(of->kn->priv));
+	revert_creds(old);
+	perf_fs_enter(of, dir);
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	reader->text = text;
+	return 0;
+}
+
+/* One at a time for each file: kernfs sees to that. */
+static void *text_start(struct seq_file *m, loff_t *pos)
+{
+	struct kernfs_open_file *of = m->private;
+	struct fs_reader *reader = of->priv;
+	int ret = 0;
+
+	refcount_inc(&reader->refs); /* text_stop() puts it, whatever is returned. */
+	if (!reader->text)
+		ret = make_text(of, reader);
+	if (!ret)
+		ret = perf_text_seek(reader->text, *pos);
+	return text_or_error(reader->text, ret);
+}
+
+static void *text_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	struct perf_text *text = v;
+
+	++*pos;
+	return text_or_error(text, perf_text_next(text));
+}
+
+static void text_stop(struct seq_file *m, void *v)
+{
+	struct kernfs_open_file *of = m->private;
+
+	put_reader(of->priv);
+}
+
+static int text_show(struct seq_file *m, void *v)
+{
+	return perf_text_show(v, m);
+}
+
+/* It is made while it is read: there is no way back but to the start. */
+static int begin_data(struct fs_reader *reader, struct perf_persist_ns *ns, int cpu, loff_t pos)
+{
+	struct perf_stream *stream;
+
+	if (reader->stream && pos == reader->pos)
+		return 0;
+	if (pos)
+		return -ESPIPE;
+	stream = perf_stream_make(ns, cpu);
+	if (IS_ERR(stream))
+		return PTR_ERR(stream);
+	perf_stream_free(reader->stream);
+	reader->stream = stream;
+	reader->pos = 0;
+	return 0;
+}
+
+/* One at a time for each file: kernfs sees to that. */
+static ssize_t data_read(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	struct fs_reader *reader = of->priv;
+	const struct cred *old;
+	struct perf_fs_dir *dir;
+	ssize_t ret;
+
+	refcount_inc(&reader->refs);
+	dir = perf_fs_leave(of);
+	old = override_creds(of->file->f_cred);
+	ret = begin_data(reader, dir->ns, perf_fs_priv_to_cpu(of->kn->priv), off);
+	if (!ret)
+		ret = perf_stream_read(reader->stream, buf, bytes);
+	if (ret > 0)
+		reader->pos += ret;
+	if (ret < 0) {
+		/* What is missing in the middle nobody can make sense of. */
+		perf_stream_free(reader->stream);
+		reader->stream = NULL;
+	}
+	revert_creds(old);
+	perf_fs_enter(of, dir);
+	put_reader(reader);
+	return ret;
+}
+
+/* In each directory, and in those of its CPUs */
+const struct perf_fs_file perf_fs_data_files[] = {
+	{
+		.name	= "text",
+		.ops	= {
+			.open		= reader_open,
+			.release	= reader_release,
+			.seq_start	= text_start,
+			.seq_next	= text_next,
+			.seq_stop	= text_stop,
+			.seq_show	= text_show,
+		},
+	}, {
+		.name	= "data",
+		.ops	= {
+			.open		= reader_open,
+			.release	= reader_release,
+			.read		= data_read,
+		},
+	},
+	{ }
+};

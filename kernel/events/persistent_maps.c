@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What code there is, and what tasks: what resolves the addresses and names the tasks of a
+ * perf.data stream.
+ */
+#include <linux/bits.h>
+#include <linux/buildid.h>
+#include <linux/dcache.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/hugetlb.h>
+#include <linux/kernel.h>
+#include <linux/kdev_t.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/perf_event.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/xarray.h>
+
+#include <asm/sections.h>
+
+#include "persistent_copy.h"
+#include "persistent_data.h"
+
+/* As in tools/lib/perf/include/perf/event.h */
+#define PERF_RECORD_HEADER_BUILD_ID	67
+#define PERF_RECORD_MISC_BUILD_ID_SIZE	BIT(15)
+
+#define KERNEL_BUILD_ID_SIZE	20
+
+/* Bodies of records, see enum perf_event_type; a name follows each of them */
+struct mmap_body {
+	u32	pid, tid;
+	u64	start, len, pgoff;
+};
+
+struct mmap2_body {
+	struct mmap_body		map;
+	union {
+		struct {
+			u32	maj, min;
+			u64	ino, ino_generation;
+		};
+		struct {
+			u8	build_id_size;
+			u8	reserved[3];
+			u8	build_id[BUILD_ID_SIZE_MAX];
+		};
+	};
+	u32				prot, flags;
+};
+
+struct build_id_body {
+	s32	pid;
+	u8	id[KERNEL_BUILD_ID_SIZE];
+	u8	size;
+	u8	reserved[3];
+};
+
+/*
+ * The kernel and its modules
+ */
+
+static void add_kernel_map(struct perf_out *out, u64 start, u64 len, u64 pgoff, const char *name)
+{
+	const struct mmap_body body = { .pid = -1, .start = start, .len = len, .pgoff = pgoff };
+	size_t record;
+
+	record = perf_out_begin(out, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+	perf_out_add(out, &body, sizeof(body));
+	perf_out_add(out, name, strlen(name) + 1);
+	perf_out_end(out, record, true);
+}
+
+static void add_build_id(struct perf_out *out)
+{
+	static const char name[] = "[kernel.kallsyms]";
+	struct build_id_body body = { .pid = -1, .size = KERNEL_BUILD_ID_SIZE };
+	u8 id[BUILD_ID_SIZE_MAX] = { };
+	size_t record;
+
+	if (build_id_parse_buf(&__start_notes, id, &__stop_notes - &__start_notes))
+		return;
+	memcpy(body.id, id, sizeof(body.id));
+	record = perf_out_begin(out, PERF_RECORD_HEADER_BUILD_ID,
+				PERF_RECORD_MISC_KERNEL | PERF_RECORD_MISC_BUILD_ID_SIZE);
+	perf_out_add(out, &body, sizeof(body));
+	perf_out_add(out, name, sizeof(name));
+	perf_out_end(out, record, false);
+}
+
+/**
+ * perf_out_kernel - where the kernel is, and which one it is
+ * @out:	where to
+ *
+ * Where it is may be a secret: nothing is said to those who may not see samples of it.
+ */
+void perf_out_kernel(struct perf_out *out)
+{
+	u64 text = (unsigned long)_text;
+
+	if (perf_allow_kernel())
+		return;
+	/* The name says what is at the offset: readers find out how far it was moved. */
+	add_kernel_map(out, text, (unsigned long)_end - text, text, "[kernel.kallsyms]_text");
+	add_build_id(out);
+}
+
+static bool is_known(struct perf_modules *modules, unsigned long base)
+{
+	unsigned int i;
+
+	for (i = modules->nr; i--; ) {
+		if (modules->bases[i] == base)
+			return true;
+	}
+	return false;
+}
+
+static bool make_known(struct perf_modules *modules, unsigned long base)
+{
+	unsigned long *bases;
+	unsigned int max;
+
+	if (modules->nr == modules->max) {
+		max = modules->max ? 2 * modules->max : 16;
+		bases = krealloc_array(modules->bases, max, sizeof(*bases), PERF_COPY_GFP);
+		if (!bases)
+			return false;
+		modules->bases = bases;
+		modules->max = max;
+	}
+	modules->bases[modules->nr++] = base;
+	return true;
+}
+
+#ifdef CONFIG_MODULES
+/* The code of the module that has @ip; false if there is none */
+static bool find_module_at(unsigned long ip, unsigned long *base, unsigned long *size, char *name)
+{
+	struct module *mod;
+
+	guard(preempt)();
+	mod = __module_text_address(ip);
+	if (!mod)
+		return false;
+	*base = (unsigned long)mod->mem[MOD_TEXT].base;
+	*size = mod->mem[MOD_TEXT].size;
+	snprintf(name, MODULE_NAME_LEN + 2, "[%s]", mod->name);
+	return true;
+}
+#else
+static bool find_module_at(unsigned long ip, unsigned long *base, unsigned long *size, char *name)
+{
+	return false;
+}
+#endif
+
+static int add_module(struct perf_out *out, struct perf_modules *modules, u64 ip)
+{
+	char name[MODULE_NAME_LEN + 2];
+	unsigned long base, size;
+
+	if (core_kernel_text(ip) || !find_module_at(ip, &base, &size, name) ||
+	    is_known(modules, base))
+		return 0;
+	if (!make_known(modules, base))
+		return -ENOMEM;
+	add_kernel_map(out, base, size, 0, name);
+	return 0;
+}
+
+static int add_modules_of(struct perf_out *out, struct perf_modules *modules,
+			  const struct perf_copy_record *record)
+{
+	bool kernel = (record->header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+		      PERF_RECORD_MISC_KERNEL;
+	int ret = 0;
+	u64 i;
+
+	if (kernel && record->ip)
+		ret = add_module(out, modules, record->ip);
+	for (i = 0; i < record->nr_ips && !ret; i++) {
+		u64 ip = record->ips[i];
+
+		if (ip >= PERF_CONTEXT_MAX)
+			kernel = ip == PERF_CONTEXT_KERNEL;
+		else if (kernel)
+			ret = add_module(out, modules, ip);
+	}
+	return ret;
+}
+
+/**
+ * perf_out_modules - where the modules are that occur in a copy
+ * @out:	where to
+ * @modules:	modules that the reader knows of
+ * @events:	the events of the copy
+ * @copy:	the copy
+ *
+ * Those that are there now: of others nothing is known, not even that they were others.
+ *
+ * Return: 0, -ENOMEM, or -EINTR.
+ */
+int perf_out_modules(struct perf_out *out, struct perf_modules *modules,
+		     const struct perf_copy_events *events, const struct perf_copy *copy)
+{
+	struct perf_copy_record record;
+	unsigned long i;
+	int ret = 0;
+
+	if (perf_allow_kernel())
+		return 0;
+	for (i = 0; i < copy->nr && !ret; i++) {
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (perf_copy_header(copy, i)->type != PERF_RECORD_SAMPLE)
+			continue;
+		perf_copy_read(copy, events, i, &record);
+		ret = add_modules_of(out, modules, &record);
+	}
+	return ret;
+}
+
+/*
+ * Tasks
+ */
+
+static void add_comm(struct perf_out *out, struct task_struct *task, u32 pid, u32 tid)
+{
+	const u32 ids[] = { pid, tid };
+	char comm[TASK_COMM_LEN];
+	size_t record;
+
+	get_task_comm(comm, task);
+	record = perf_out_begin(out, PERF_RECORD_COMM, 0);
+	perf_out_add(out, ids, sizeof(ids));
+	perf_out_add(out, comm, strlen(comm) + 1);
+	perf_out_end(out, record, true);
+}
+
+static const char *vma_name(struct vm_area_struct *vma, char *path)
+{
+	const char *name = NULL;
+
+	if (vma->vm_file) {
+		name = d_path(file_user_path(vma->vm_file), path, PATH_MAX);
+		return IS_ERR(name) ? "//toolong" : name;
+	}
+	if (vma->vm_ops && vma->vm_ops->name)
+		name = vma->vm_ops->name(vma);
+	return name ?: arch_vma_name(vma) ?: "//anon";
+}
+
+/* With a build id a reader does not take another program of that name. */
+static bool find_build_id(struct mmap2_body *body, struct vm_area_struct *vma)
+{
+	u32 size;
+
+	if (build_id_parse(vma, body->build_id, &size))
+		return false;
+	body->build_id_size = size;
+	return true;
+}
+
+static void set_inode(struct mmap2_body *body, struct file *file)
+{
+	const struct inode *inode = file_user_inode(file);
+
+	body->maj = MAJOR(inode->i_sb->s_dev);
+	body->min = MINOR(inode->i_sb->s_dev);
+	body->ino = inode->i_ino;
+	body->ino_generation = inode->i_generation;
+}
+
+static u32 map_flags(const struct vm_area_struct *vma)
+{
+	u32 flags = vma->vm_flags & VM_MAYSHARE ? MAP_SHARED : MAP_PRIVATE;
+
+	if (vma->vm_flags & VM_LOCKED)
+		flags |= MAP_LOCKED;
+	if (is_vm_hugetlb_page((struct vm_area_struct *)vma))
+		flags |= MAP_HUGETLB;
+	return flags;
+}
+
+static void add_vma(struct perf_out *out, struct vm_area_struct *vma, u32 pid, char *path)
+{
+	struct mmap2_body body = {
+		.map	= {
+			.pid	= pid,
+			.tid	= pid,
+			.start	= vma->vm_start,
+			.len	= vma->vm_end - vma->vm_start,
+			.pgoff	= (u64)vma->vm_pgoff << PAGE_SHIFT,
+		},
+		.prot	= PROT_EXEC,
+		.flags	= map_flags(vma),
+	};
+	const char *name = vma_name(vma, path);
+	u16 misc = PERF_RECORD_MISC_USER;
+	size_t record;
+
+	if (vma->vm_flags & VM_READ)
+		body.prot |= PROT_READ;
+	if (vma->vm_flags & VM_WRITE)
+		body.prot |= PROT_WRITE;
+	if (find_build_id(&body, vma))
+		misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+	else if (vma->vm_file)
+		set_inode(&body, vma->vm_file);
+	record = perf_out_begin(out, PERF_RECORD_MMAP2, misc);
+	perf_out_add(out, &body, sizeof(body));
+	perf_out_add(out, name, strlen(name) + 1);
+	perf_out_end(out, record, true);
+}
+
+/* From living->address on, until there is @enough */
+static int add_vmas(struct perf_out *out, struct mm_struct *mm, struct perf_living *living,
+		    char *path, size_t enough)
+{
+	struct vm_area_struct *vma;
+	struct vma_iterator vmi;
+
+	vma_iter_init(&vmi, mm, living->address);
+	living->address = 0;
+	for_each_vma(vmi, vma) {
+		if (!(vma->vm_flags & VM_EXEC))
+			continue;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		add_vma(out, vma, living->tid, path);
+		if (out->len >= enough) {
+			living->address = vma->vm_end;
+			break;
+		}
+	}
+	return 0;
+}
+
+/* What it runs, for those who may read its /proc/PID/maps */
+static int add_maps(struct perf_out *out, struct task_struct *task, struct perf_living *living,
+		    size_t enough)
+{
+	struct mm_struct *mm;
+	char *path;
+	int ret;
+
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	mm = mm_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
+	if (IS_ERR_OR_NULL(mm)) {
+		living->address = 0;
+		return 0;
+	}
+	path = kmalloc(PATH_MAX, PERF_COPY_GFP);
+	/* Not later, when the task may be waiting for its lock; and one goes beyond. */
+	if (!path || !perf_out_room(out, enough + sizeof(struct mmap2_body) + 2 * PATH_MAX))
+		ret = -ENOMEM;
+	else
+		ret = mmap_read_lock_killable(mm);
+	if (!ret) {
+		ret = add_vmas(out, mm, living, path, enough);
+		mmap_read_unlock(mm);
+	}
+	kfree(path);
+	mmput(mm);
+	return ret;
+}
+
+/* The one that comes next, with a reference; NULL after the last one */
+static struct task_struct *next_living(struct perf_living *living)
+{
+	struct pid *pid;
+
+	guard(rcu)();
+	/* Some of its maps are missing yet. */
+	if (!living->address)
+		living->tid++;
+	while ((pid = find_ge_pid(living->tid, living->pid_ns))) {
+		struct task_struct *task = pid_task(pid, PIDTYPE_PID);
+		int tid = pid_nr_ns(pid, living->pid_ns);
+
+		if (tid != living->tid)
+			living->address = 0;
+		living->tid = tid;
+		if (task)
+			return get_task_struct(task);
+		living->tid++;
+	}
+	return NULL;
+}
+
+static int add_living(struct perf_out *out, struct task_struct *task, struct perf_living *living,
+		      size_t enough)
+{
+	unsigned long told = xa_to_value(xa_load(living->told, living->tid) ?: xa_mk_value(0));
+	u32 pid = task_tgid_nr_ns(task, living->pid_ns);
+
+	/* It may be gone. */
+	if (!pid || task->start_boottime >= living->before)
+		return 0;
+	if (!(told & PERF_TOLD_NAME) && !living->address)
+		add_comm(out, task, pid, living->tid);
+	if (pid == living->tid && !(told & PERF_TOLD_MAPS))
+		return add_maps(out, task, living, enough);
+	return 0;
+}
+
+/**
+ * perf_out_living - names of tasks that are alive, and maps of their programs
+ * @out:	where to
+ * @living:	which tasks; changes
+ * @enough:	bytes after which the caller calls again
+ *
+ * Their records have no time, and readers apply them to all that was recorded. So there is
+ * none of what other records tell with a time.
+ *
+ * Return: 1 if there may be more; 0, -ENOMEM, or -EINTR.
+ */
+int perf_out_living(struct perf_out *out, struct perf_living *living, size_t enough)
+{
+	struct task_struct *task;
+	int ret = 0;
+
+	while (!ret && !out->failed && out->len < enough) {
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		task = next_living(living);
+		if (!task)
+			return 0;
+		ret = add_living(out, task, living, enough);
+		put_task_struct(task);
+	}
+	if (out->failed)
+		ret = -ENOMEM;
+	return ret ? ret : 1;
+}

@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a namespace recorded, for people: a line for each record.
+ *
+ * Only private copies are printed. Fields of tracepoints are printed one by one, as the
+ * list of fields says, and not by the tracepoint's own print_fmt: that is code which
+ * follows pointers and counts that it finds in the record, and which may be gone.
+ */
+#include <kunit/visibility.h>
+#include <linux/cpumask.h>
+#include <linux/math64.h>
+#include <linux/min_heap.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/string_helpers.h>
+#include <linux/time64.h>
+#include <linux/trace_events.h>
+#include <linux/unaligned.h>
+
+#include "internal.h"
+#include "persistent_copy.h"
+#include "persistent_internal.h"
+
+/* Bytes of a field that is neither text nor numbers; what follows is left out. */
+#define PERF_TEXT_BYTES	64
+
+/**
+ * struct text_copy - how far a copy was printed
+ * @copy:	the copy
+ * @next:	the next record of it
+ * @time:	of that; U64_MAX after the last one
+ */
+struct text_copy {
+	struct perf_copy	*copy;
+	unsigned long		next;
+	u64			time;
+};
+
+DEFINE_MIN_HEAP(struct text_copy, text_heap);
+
+/**
+ * struct perf_text - what is printed
+ * @ns:		the namespace or snapshot, with a reference
+ * @events:	what records may be of
+ * @comms:	what tasks were called
+ * @tasks:	what is known of tasks that are older, or NULL
+ * @pages:	that were reserved for the copies
+ * @pos:	how many records come before the next one
+ * @heap:	the copies, with the one that has the oldest record first
+ * @garbage:	when nobody needs it any more
+ */
+struct perf_text {
+	struct perf_persist_ns		*ns;
+	struct perf_copy_events		*events;
+	struct perf_comms		*comms;
+	struct perf_tasks		*tasks;
+	unsigned long			pages;
+	loff_t				pos;
+	struct text_heap		heap;
+	struct perf_copy_garbage	garbage;
+};
+
+/*
+ * Fields of tracepoints
+ */
+
+static void show_number(struct seq_file *m, const struct perf_trace_field *field, const void *p,
+			int size)
+{
+	/* An address, or flags */
+	bool hex = strchr(field->type, '*') || strstr(field->type, "long");
+	s64 value;
+
+	switch (size) {
+	case 1:
+		value = field->is_signed ? *(s8 *)p : *(u8 *)p;
+		break;
+	case 2:
+		value = field->is_signed ? get_unaligned((s16 *)p) : get_unaligned((u16 *)p);
+		break;
+	case 4:
+		value = field->is_signed ? get_unaligned((s32 *)p) : get_unaligned((u32 *)p);
+		break;
+	default:
+		value = get_unaligned((s64 *)p);
+		break;
+	}
+	if (field->is_signed)
+		seq_printf(m, "%lld", value);
+	else
+		seq_printf(m, hex ? "0x%llx" : "%llu", (u64)value);
+}
+
+static void show_bytes(struct seq_file *m, const void *p, int size)
+{
+	seq_printf(m, "%*phN%s", min(size, PERF_TEXT_BYTES), p,
+		   size > PERF_TEXT_BYTES ? "..." : "");
+}
+
+static void show_string(struct seq_file *m, const void *p, int size)
+{
+	seq_escape_mem(m, p, strnlen(p, size), ESCAPE_ANY_NP, NULL);
+}
+
+static bool is_number(int size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+static void show_array(struct seq_file *m, const struct perf_trace_field *field, const void *p)
+{
+	int i, size = field->len > 0 ? field->size / field->len : 0;
+
+	if (!is_number(size) || size * field->len != field->size) {
+		show_bytes(m, p, field->size);
+		return;
+	}
+	for (i = 0; i < field->len; i++) {
+		seq_puts(m, i ? "," : "{");
+		show_number(m, field, p + i * size, size);
+	}
+	seq_putc(m, '}');
+}
+
+/* It says where it is, and how long. */
+static void show_dynamic(struct seq_file *m, const struct perf_trace_field *field,
+			 const struct perf_copy_record *record)
+{
+	bool is_text = field->filter_type == FILTER_DYN_STRING ||
+		       field->filter_type == FILTER_RDYN_STRING;
+	u32 loc = get_unaligned((u32 *)(record->raw + field->offset));
+	u32 offset = loc & 0xffff, size = loc >> 16;
+
+	if (strstarts(field->type, "__rel_loc"))
+		offset += field->offset + field->size;
+	if (field->size != sizeof(loc) || offset + size > record->raw_size)
+		seq_putc(m, '?');
+	else if (is_text)
+		show_string(m, record->raw + offset, size);
+	else
+		show_bytes(m, record->raw + offset, size);
+}
+
+static void show_field(struct seq_file *m, const struct perf_trace_field *field,
+		       const struct perf_copy_record *record)
+{
+	const void *p = record->raw + field->offset;
+
+	if (field->offset < 0 || field->size <= 0 || field->offset > record->raw_size ||
+	    field->size > record->raw_size - field->offset)
+		seq_putc(m, '?');
+	else if (strstarts(field->type, "__data_loc") || strstarts(field->type, "__rel_loc"))
+		show_dynamic(m, field, record);
+	else if (field->filter_type == FILTER_STATIC_STRING || field->filter_type == FILTER_COMM)
+		show_string(m, p, field->size);
+	else if (strchr(field->type, '[') || !is_number(field->size))
+		show_array(m, field, p);
+	else
+		show_number(m, field, p, field->size);
+}
+
+/*
+ * print_fields() of ftrace is not for this: it follows pointers to text that it finds in a
+ * record, walks the fields of a tracepoint, which may be gone, and takes a trace_iterator.
+ */
+VISIBLE_IF_KUNIT
+void perf_text_show_fields(struct seq_file *m, const struct perf_copy_record *record)
+{
+	const struct perf_format *format = record->event->format;
+	unsigned int i;
+
+	for (i = 0; i < format->nr; i++) {
+		seq_printf(m, " %s=", format->fields[i].name);
+		show_field(m, &format->fields[i], record);
+	}
+}
+
+/*
+ * Records
+ */
+
+static void show_address(struct seq_file *m, u64 address, bool kernel)
+{
+	if (kernel)
+		seq_printf(m, "%pS", (void *)(unsigned long)address);
+	else
+		seq_printf(m, "0x%llx", address);
+}
+
+static bool is_in_kernel(const struct perf_copy_record *record)
+{
+	return (record->header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+}
+
+static void show_counter(struct seq_file *m, const struct perf_copy_record *record)
+{
+	u64 type = record->event->attr.sample_type;
+
+	if (type & PERF_SAMPLE_PERIOD)
+		seq_printf(m, " period=%llu", record->period);
+	if (type & PERF_SAMPLE_ADDR)
+		seq_printf(m, " addr=0x%llx", record->addr);
+	if (type & PERF_SAMPLE_IP) {
+		seq_puts(m, " ip=");
+		show_address(m, record->ip, is_in_kernel(record));
+	}
+}
+
+static void show_chain(struct seq_file *m, const struct perf_copy_record *record)
+{
+	bool kernel = is_in_kernel(record);
+	u64 i;
+
+	for (i = 0; i < record->nr_ips; i++) {
+		u64 ip = record->ips[i];
+
+		/* It is printed again into a larger buffer, or not at all. */
+		if (seq_has_overflowed(m) || fatal_signal_pending(current))
+			return;
+		cond_resched();
+		if (ip >= PERF_CONTEXT_MAX) {
+			kernel = ip == PERF_CONTEXT_KERNEL;
+			continue;
+		}
+		seq_puts(m, " => ");
+		show_address(m, ip, kernel);
+		seq_putc(m, '\n');
+	}
+}
+
+static void show_task(struct seq_file *m, struct perf_text *text,
+		      const struct perf_copy_record *record)
+{
+	char comm[TASK_COMM_LEN], shown[4 * TASK_COMM_LEN + 1] = "<...>";
+	bool known = perf_comms_find(text->comms, record, comm);
+	int len;
+
+	if (known) {
+		len = string_escape_mem(comm, strnlen(comm, sizeof(comm)), shown,
+					sizeof(shown) - 1, ESCAPE_ANY_NP, NULL);
+		shown[len] = '\0';
+	}
+	/* 0 is of the idle task, or else of one that the reader's pids do not tell. */
+	if (known || (record->has_tid && record->tid && record->tid != -1))
+		seq_printf(m, "%16s-%-7d", shown, (int)record->tid);
+	else
+		seq_printf(m, "%16s-%-7s", shown, "?");
+}
+
+static void show_time(struct seq_file *m, const struct perf_copy_record *record)
+{
+	u64 seconds;
+	u32 ns;
+
+	if (record->has_time) {
+		seconds = div_u64_rem(record->time, NSEC_PER_SEC, &ns);
+		seq_printf(m, " %5llu.%06lu: ", seconds, ns / NSEC_PER_USEC);
+	} else {
+		seq_printf(m, " %12s: ", "?");
+	}
+}
+
+static void show_lost(struct seq_file *m, const struct perf_copy_record *record)
+{
+	const u64 *body = (void *)(record->header + 1);
+
+	seq_puts(m, "lost:");
+	if (record->header->size >= sizeof(*record->header) + 2 * sizeof(*body))
+		seq_printf(m, " %llu records", body[1]);
+}
+
+static void show_record(struct seq_file *m, struct perf_text *text,
+			const struct perf_copy_record *record)
+{
+	show_task(m, text, record);
+	seq_printf(m, " [%03d]", record->cpu);
+	show_time(m, record);
+
+	if (record->header->type != PERF_RECORD_SAMPLE) {
+		show_lost(m, record);
+	} else if (!record->event) {
+		seq_puts(m, "<gone>:");
+	} else {
+		seq_printf(m, "%s:", record->event->name);
+		/* Some tracepoints have no fields, and some samples no data. */
+		if (record->raw && record->event->format && record->event->format->nr)
+			perf_text_show_fields(m, record);
+		else
+			show_counter(m, record);
+	}
+	seq_putc(m, '\n');
+	show_chain(m, record);
+}
+
+/* Others tell of tasks, and of what is of no interest here. */
+static bool is_shown(const struct perf_event_header *header)
+{
+	return header->type == PERF_RECORD_SAMPLE || header->type == PERF_RECORD_LOST;
+}
+
+/*
+ * All copies in the order of time
+ */
+
+static bool is_older(const void *a, const void *b, void *args)
+{
+	const struct text_copy *x = a, *y = b;
+
+	return x->time < y->time || (x->time == y->time && x->copy->cpu < y->copy->cpu);
+}
+
+static void swap_copies(void *a, void *b, void *args)
+{
+	swap(*(struct text_copy *)a, *(struct text_copy *)b);
+}
+
+static const struct min_heap_callbacks text_heap_ops = {
+	.less	= is_older,
+	.swp	= swap_copies,
+};
+
+/*
+ * To the next record that is shown, from text_copy::next on. When the caller is killed, there
+ * is none: check_reader() says so.
+ */
+static void find_next(struct perf_text *text, struct text_copy *from)
+{
+	struct perf_copy *copy = from->copy;
+	struct perf_copy_record record;
+
+	while (from->next < copy->nr && !is_shown(perf_copy_header(copy, from->next))) {
+		from->next = fatal_signal_pending(current) ? copy->nr : from->next + 1;
+		cond_resched();
+	}
+	if (from->next == copy->nr) {
+		from->time = U64_MAX;
+		return;
+	}
+	perf_copy_read(copy, text->events, from->next, &record);
+	/* Without a time, it stays with the one before it. */
+	if (record.time)
+		from->time = min(record.time, U64_MAX - 1);
+}
+
+static void rewind_all(struct perf_text *text)
+{
+	struct text_copy *from;
+	int i;
+
+	for (i = 0; i < text->heap.nr; i++) {
+		from = &text->heap.data[i];
+		from->next = 0;
+		from->time = 0;
+		find_next(text, from);
+	}
+	min_heapify_all(&text->heap, &text_heap_ops, NULL);
+	text->pos = 0;
+}
+
+static struct text_copy *oldest(struct perf_text *text)
+{
+	struct text_copy *from = min_heap_peek(&text->heap);
+
+	return from && from->time != U64_MAX ? from : NULL;
+}
+
+/*
+ * One read() can go through all that there is, without printing it to anybody. Whoever
+ * removes the namespace waits for its end.
+ */
+static int check_reader(struct perf_text *text)
+{
+	cond_resched();
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return READ_ONCE(text->ns->unlinked) ? -ENODEV : 0;
+}
+
+/**
+ * perf_text_next - go on to the next record
+ * @text:	the text
+ *
+ * Return: 1, 0 after the last one, or
+ *  -EINTR	the caller is being killed
+ *  -ENODEV	the namespace was deleted
+ */
+int perf_text_next(struct perf_text *text)
+{
+	struct text_copy *from = oldest(text);
+	int ret;
+
+	if (!from)
+		return 0;
+	from->next++;
+	find_next(text, from);
+	min_heap_sift_down(&text->heap, 0, &text_heap_ops, NULL);
+	text->pos++;
+	ret = check_reader(text);
+	return ret ? ret : !!oldest(text);
+}
+
+/**
+ * perf_text_seek - go to a record
+ * @text:	the text
+ * @pos:	how many there are before it
+ *
+ * Return: 1, 0 if there are not as many, or see perf_text_next().
+ */
+int perf_text_seek(struct perf_text *text, loff_t pos)
+{
+	int ret;
+
+	if (pos < text->pos)
+		rewind_all(text);
+	ret = check_reader(text);
+	if (!ret)
+		ret = !!oldest(text);
+	while (ret > 0 && text->pos < pos)
+		ret = perf_text_next(text);
+	return ret;
+}
+
+/**
+ * perf_text_show - print the record at the current position
+ * @text:	the text
+ * @m:		where to
+ *
+ * Return: 0, or see perf_text_next().
+ */
+int perf_text_show(struct perf_text *text, struct seq_file *m)
+{
+	struct text_copy *from = oldest(text);
+	struct perf_copy_record record;
+
+	if (!from)
+		return 0;
+	perf_copy_read(from->copy, text->events, from->next, &record);
+	show_record(m, text, &record);
+	return check_reader(text);
+}
+
+/*
+ * Making copies
+ */
+
+/* A buffer that tells of tasks, and has no samples */
+static bool is_sideband(const struct perf_copy_event *owner)
+{
+	return perf_copy_is_sideband(owner) && owner->writers == 1;
+}
+
+static bool is_wanted(const struct perf_copy_event *owner, int cpu)
+{
+	return !is_sideband(owner) && (cpu < 0 || owner->cpu == cpu);
+}
+
+/*
+ * All that is going to be there at once: the copies that are kept, and one more, of those
+ * that name tasks.
+ */
+static unsigned long max_pages(struct perf_text *text, int cpu)
+{
+	unsigned long kept = 0, other = 0, pages;
+	struct perf_copy_event *event;
+
+	for_each_copy_event(event, text->events) {
+		if (event->owner != event->id)
+			continue;
+		pages = perf_copy_max_pages(event);
+		if (is_wanted(event, cpu))
+			kept += pages;
+		else if (event->names)
+			other = max(other, pages);
+	}
+	return kept + other;
+}
+
+static int add_copy(struct perf_text *text, const struct perf_copy_event *owner, bool keep)
+{
+	struct perf_copy *copy = perf_copy_buffer(text->ns, owner);
+	int ret = 0;
+
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	if (owner->names)
+		ret = perf_comms_add(text->comms, text->events, copy);
+	if (!ret && keep && copy && copy->nr)
+		text->heap.data[text->heap.nr++].copy = copy;
+	else
+		perf_copy_free(copy);
+	return ret;
+}
+
+/* First the samples, then what names their tasks: names may be newer, and not older. */
+static int add_copies(struct perf_text *text, int cpu)
+{
+	struct perf_copy_event *event;
+	int ret = 0;
+
+	for_each_copy_event(event, text->events) {
+		if (!ret && event->owner == event->id && is_wanted(event, cpu))
+			ret = add_copy(text, event, true);
+	}
+	for_each_copy_event(event, text->events) {
+		if (!ret && event->owner == event->id && !is_wanted(event, cpu) && event->names)
+			ret = add_copy(text, event, false);
+	}
+	return ret;
+}
+
+/* Does it know of each task that gets another name? */
+static bool follows_tasks(struct perf_copy_events *events)
+{
+	struct perf_copy_event *event;
+	cpumask_var_t cpus;
+	bool all;
+
+	if (!events->live || !zalloc_cpumask_var(&cpus, PERF_COPY_GFP))
+		return false;
+	for_each_copy_event(event, events) {
+		if (event->follows && event->cpu >= 0 && event->owner &&
+		    event->pid_ns == events->all[0].pid_ns)
+			cpumask_set_cpu(event->cpu, cpus);
+	}
+	all = cpumask_subset(cpu_online_mask, cpus);
+	free_cpumask_var(cpus);
+	return all;
+}
+
+static int alloc_heap(struct perf_text *text)
+{
+	struct perf_copy_event *event;
+	int nr = 0;
+
+	for_each_copy_event(event, text->events)
+		nr += event->owner == event->id;
+	text->heap.data = kvcalloc(nr, sizeof(*text->heap.data), PERF_COPY_GFP);
+	text->heap.size = nr;
+	return text->heap.data || !nr ? 0 : -ENOMEM;
+}
+
+static void free_text(struct perf_copy_garbage *garbage)
+{
+	struct perf_text *text = container_of(garbage, struct perf_text, garbage);
+	int i;
+
+	for (i = 0; i < text->heap.nr; i++) {
+		perf_copy_free(text->heap.data[i].copy);
+		cond_resched();
+	}
+	perf_copy_unreserve(text->pages);
+	kvfree(text->heap.data);
+	perf_comms_free(text->comms);
+	perf_tasks_put(text->tasks);
+	perf_copy_put_events(text->events);
+	perf_persist_put(text->ns);
+	kfree(text);
+}
+
+/**
+ * perf_text_free - have a worker free a text
+ * @text:	the text, or NULL
+ */
+void perf_text_free(struct perf_text *text)
+{
+	if (text)
+		perf_copy_free_later(&text->garbage);
+}
+
+/* Before anything is copied */
+static int reserve_pages(struct perf_text *text, int cpu)
+{
+	unsigned long pages = max_pages(text, cpu);
+	int ret = perf_copy_reserve(pages);
+
+	if (!ret)
+		text->pages = pages;
+	return ret;
+}
+
+/* Once all is copied */
+static void unreserve_rest(struct perf_text *text)
+{
+	unsigned long pages = 0;
+	int i;
+
+	for (i = 0; i < text->heap.nr; i++)
+		pages += text->heap.data[i].copy->pages;
+	perf_copy_unreserve(text->pages - pages);
+	text->pages = pages;
+}
+
+static int fill_text(struct perf_text *text, int cpu)
+{
+	int ret;
+
+	scoped_guard(mutex, &perf_persist_lock)
+		text->tasks = perf_tasks_get(text->ns->tasks);
+	ret = reserve_pages(text, cpu);
+	if (!ret && follows_tasks(text->events))
+		ret = perf_comms_add_live(text->comms);
+	if (!ret)
+		ret = add_copies(text, cpu);
+	if (!ret)
+		ret = perf_comms_add_tasks(text->comms, text->tasks);
+	if (!ret)
+		ret = perf_comms_sort(text->comms);
+	if (!ret)
+		unreserve_rest(text);
+	return ret;
+}
+
+/**
+ * perf_text_make - copy what a namespace holds, to print it
+ * @ns:		the namespace or snapshot, with a reference of the caller's
+ * @cpu:	of that CPU alone, or -1
+ *
+ * Called without a lock, with the creds of who reads, who pays for the copies.
+ *
+ * Return: the text, before its first record; or see perf_copy_get_events() and
+ * perf_copy_reserve().
+ */
+struct perf_text *perf_text_make(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_copy_events *events;
+	struct perf_text *text;
+	int ret;
+
+	events = perf_copy_get_events(ns);
+	if (IS_ERR(events))
+		return ERR_CAST(events);
+	text = kzalloc(sizeof(*text), PERF_COPY_GFP);
+	if (!text) {
+		perf_copy_put_events(events);
+		return ERR_PTR(-ENOMEM);
+	}
+
+	text->garbage.free = free_text;
+	text->ns = get_persist_ns(ns);
+	text->events = events;
+	text->comms = perf_comms_alloc(events->nr ? events->all[0].pid_ns : NULL);
+	ret = text->comms ? alloc_heap(text) : -ENOMEM;
+	if (!ret)
+		ret = fill_text(text, cpu);
+	if (ret) {
+		perf_text_free(text);
+		return ERR_PTR(ret);
+	}
+
+	rewind_all(text);
+	return text;
+}

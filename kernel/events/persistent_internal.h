@@ -218,22 +218,22 @@ enum perf_member_state {
 	PERF_MEMBER_JOINED,	/* in one that has no name yet */
 	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
 	PERF_MEMBER_DELETED,	/* its namespace was deleted */
-} __packed;
+};
 
 /* Whether there is anything to enable when the CPU of a member is back */
 enum perf_member_power {
 	PERF_MEMBER_UNWANTED,
 	PERF_MEMBER_WANTED,
 	PERF_MEMBER_REVOKED,	/* nothing is left but memory, see perf_event_revoke() */
-} __packed;
+};
 
 /**
  * struct perf_member - what makes a CPU event fit to be persistent
  * @event:	the event, which owns this; of a snapshot, the one that recorded it
  * @attr:	what its creator passed; drivers and the core rewrite event->attr
  * @openers:	files that have it open, and the namespace that holds it
- * @state:	see perf_persist_lock
- * @power:	what it is to be while the CPU is offline; protected by event->ctx->mutex
+ * @state:	enum perf_member_state; see perf_persist_lock
+ * @power:	enum perf_member_power, while the CPU is offline; protected by event->ctx->mutex
  *		as long as the event is in a context
  * @needs:	what it takes to make such an event, see perf_buffer::needs
  * @held:	the namespace is one of @openers
@@ -262,8 +262,8 @@ struct perf_member {
 	struct perf_event	*event;
 	struct perf_event_attr	attr;
 	refcount_t		openers;
-	enum perf_member_state	state;
-	enum perf_member_power	power;
+	u8			state;
+	u8			power;
 	u8			needs;
 	bool			held:1;
 	bool			all_cpus:1;

@@ -263,12 +263,15 @@ static const char *vma_name(struct vm_area_struct *vma, char *path)
 	return name ?: arch_vma_name(vma) ?: "//anon";
 }
 
-/* With a build id a reader does not take another program of that name. */
+/*
+ * With a build id a reader does not take another program of that name. It is in memory, or
+ * else missing: to read the file takes locks that are not for those who have mmap_lock.
+ */
 static bool find_build_id(struct mmap2_body *body, struct vm_area_struct *vma)
 {
 	u32 size;
 
-	if (build_id_parse(vma, body->build_id, &size))
+	if (build_id_parse_nofault(vma, body->build_id, &size))
 		return false;
 	body->build_id_size = size;
 	return true;

@@ -182,13 +182,18 @@ struct perf_format *perf_format_share(struct perf_format *format)
 void perf_format_put(struct perf_format *format)
 {
 	unsigned long flags;
+	bool last;
 
-	if (!format ||
-	    !refcount_dec_and_lock_irqsave(&format->refs, &perf_format_lock, &flags))
+	if (!format)
 		return;
-	hash_del(&format->node);
+	/* find_format() is not to find it any more. */
+	spin_lock_irqsave(&perf_format_lock, flags);
+	last = refcount_dec_and_test(&format->refs);
+	if (last)
+		hash_del(&format->node);
 	spin_unlock_irqrestore(&perf_format_lock, flags);
-	free_format(format);
+	if (last)
+		free_format(format);
 }
 
 #else /* !CONFIG_EVENT_TRACING */

@@ -265,10 +265,10 @@ struct perf_member {
 	u8			state;
 	u8			power;
 	u8			needs;
-	bool			held:1;
-	bool			all_cpus:1;
-	bool			for_trigger:1;
-	bool			kept:1;
+	u8			held:1;
+	u8			all_cpus:1;
+	u8			for_trigger:1;
+	u8			kept:1;
 	struct perf_buffer	*rb;
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;

@@ -17,28 +17,7 @@ kernel=$(realpath "${KERNEL:-$top/build/kernel-boot}")
 perf=${PERF:-/usr/bin/perf}
 dir=$top/build/demo-notool
 large=$dir/large root=$dir/root
-
-fail()
-{
-	printf '\ndemo-notool: %s\n' "$*" >&2
-	exit 1
-}
-
-# Show a command, run it, keep what it printed in $out.
-run()
-{
-	printf '$ %s\n' "$*"
-	if ! out=$(eval "$*" 2>&1); then
-		printf '%s\n' "$out"
-		fail "this command failed"
-	fi
-	printf '%s\n' "${out:-(nothing)}"
-}
-
-shows()
-{
-	grep -qE -- "$1" <<<"$out" || fail "expected to see: $1"
-}
+. "$top/scripts/demo-lib.sh"
 
 rm -rf "$dir"
 mkdir -p "$large" "$root"/{bin,dev,proc,sys,tmp,large}

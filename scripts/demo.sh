@@ -11,36 +11,11 @@
 set -eu
 
 top=$(realpath "$(dirname "$0")/..")
-bold=$'\e[1m' off=$'\e[0m'
-if [ ! -t 1 ] && [ -z "${DEMO_COLOR:-}" ]; then
-	bold='' off=''
-fi
+. "$top/scripts/demo-lib.sh"
 
 step()
 {
 	printf '\n%s# %s%s\n' "$bold" "$*" "$off"
-}
-
-fail()
-{
-	printf '\ndemo: %s\n' "$*" >&2
-	exit 1
-}
-
-# Show a command, run it, keep what it printed in $out.
-run()
-{
-	printf '%s$ %s%s\n' "$bold" "$*" "$off"
-	if ! out=$(eval "$*" 2>&1); then
-		printf '%s\n' "$out"
-		fail "this command failed"
-	fi
-	printf '%s\n' "${out:-(nothing)}"
-}
-
-shows()
-{
-	grep -qE -- "$1" <<<"$out" || fail "expected to see: $1"
 }
 
 # The workload: a real compile, many short-lived processes.

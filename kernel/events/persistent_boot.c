@@ -16,7 +16,6 @@
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/trace.h>
 #include <asm/setup.h>
 
 #include "persistent_internal.h"
@@ -210,10 +209,6 @@ static void __init make_namespace(char *arg)
 static int __init make_namespaces(void)
 {
 	char *arg = perf_boot_line;
-
-	/* Members keep what their tracepoints look like. */
-	if (perf_boot_len)
-		trace_eval_finish();
 
 	while (arg < perf_boot_line + perf_boot_len) {
 		size_t len = strlen(arg) + 1;

@@ -18,6 +18,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>
@@ -68,18 +69,6 @@ struct perf_comms {
 	struct comm_list	told;
 	struct comm_list	live;
 	u64			since;
-};
-
-/* Bodies of records, see enum perf_event_type */
-struct comm_body {
-	u32	pid, tid;
-	char	comm[];
-};
-
-struct fork_body {
-	u32	pid, ppid;
-	u32	tid, ptid;
-	u64	time;
 };
 
 /**
@@ -148,23 +137,26 @@ static struct perf_comm *new_comm(struct comm_list *list)
 	return &list->all[list->nr++];
 }
 
-/* The next task from @nr on, with its name; tells which. */
-static bool find_task(int *nr, struct pid_namespace *pid_ns, char *comm)
+/**
+ * perf_next_task - find the next task of a pid namespace
+ * @nr:		in: the number to begin at; out: that of the task
+ * @pid_ns:	the pid namespace
+ *
+ * Return: the task, with a reference; NULL after the last one.
+ */
+struct task_struct *perf_next_task(int *nr, struct pid_namespace *pid_ns)
 {
 	struct task_struct *task;
 	struct pid *pid;
 
 	guard(rcu)();
-	while ((pid = find_ge_pid(*nr, pid_ns))) {
+	for (; (pid = find_ge_pid(*nr, pid_ns)); ++*nr) {
 		*nr = pid_nr_ns(pid, pid_ns);
 		task = pid_task(pid, PIDTYPE_PID);
-		if (task) {
-			__get_task_comm(comm, TASK_COMM_LEN, task);
-			return true;
-		}
-		++*nr;
+		if (task)
+			return get_task_struct(task);
 	}
-	return false;
+	return NULL;
 }
 
 /**
@@ -178,19 +170,22 @@ static bool find_task(int *nr, struct pid_namespace *pid_ns, char *comm)
  */
 int perf_comms_add_live(struct perf_comms *comms)
 {
-	char name[TASK_COMM_LEN];
+	struct task_struct *task;
 	struct perf_comm *comm;
 	int nr;
 
-	for (nr = 1; find_task(&nr, comms->pid_ns, name); nr++) {
+	for (nr = 1; (task = perf_next_task(&nr, comms->pid_ns)); nr++) {
+		comm = new_comm(&comms->live);
+		if (comm) {
+			*comm = (struct perf_comm){ .tid = nr };
+			get_task_comm(comm->comm, task);
+		}
+		put_task_struct(task);
+		if (!comm)
+			return -ENOMEM;
 		cond_resched();
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		comm = new_comm(&comms->live);
-		if (!comm)
-			return -ENOMEM;
-		*comm = (struct perf_comm){ .tid = nr };
-		memcpy(comm->comm, name, sizeof(comm->comm));
 	}
 	return 0;
 }
@@ -201,8 +196,8 @@ static int add_record(struct perf_comms *comms, const struct perf_event_header *
 	const void *body = header + 1;
 	struct perf_comm *comm;
 
-	if (header->type == PERF_RECORD_COMM && len > sizeof(struct comm_body)) {
-		const struct comm_body *named = body;
+	if (header->type == PERF_RECORD_COMM && len > sizeof(struct perf_comm_body)) {
+		const struct perf_comm_body *named = body;
 
 		comm = new_comm(&comms->told);
 		if (!comm)
@@ -210,8 +205,8 @@ static int add_record(struct perf_comms *comms, const struct perf_event_header *
 		*comm = (struct perf_comm){ .time = time, .tid = named->tid };
 		memcpy(comm->comm, named->comm,
 		       min(len - sizeof(*named), sizeof(comm->comm) - 1));
-	} else if (header->type == PERF_RECORD_FORK && len >= sizeof(struct fork_body)) {
-		const struct fork_body *forked = body;
+	} else if (header->type == PERF_RECORD_FORK && len >= sizeof(struct perf_fork_body)) {
+		const struct perf_fork_body *forked = body;
 
 		comm = new_comm(&comms->told);
 		if (!comm)

@@ -64,7 +64,7 @@ void perf_copy_put_events(struct perf_copy_events *events)
 
 	if (!events)
 		return;
-	for_each_copy_event(event, events) {
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
 		perf_format_put(event->format);
 		put_pid_ns(event->pid_ns);
 	}
@@ -163,7 +163,7 @@ static void count_writers(struct perf_copy_events *events)
 {
 	struct perf_copy_event *event, *owner;
 
-	for_each_copy_event(event, events) {
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
 		owner = (struct perf_copy_event *)perf_copy_find_event(events, event->owner);
 		if (!owner)
 			continue;

@@ -11,6 +11,7 @@
 #include "persistent_internal.h"
 
 struct pid_namespace;
+struct task_struct;
 
 /* Whoever reads pays. Nobody is killed to make room for a copy. */
 #define PERF_COPY_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -114,8 +115,11 @@ static inline bool perf_copy_is_sideband(const struct perf_copy_event *event)
 	       event->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
-#define for_each_copy_event(_event, _events)				\
-	for ((_event) = (_events)->all; (_event) < (_events)->all + (_events)->nr; (_event)++)
+static inline const struct perf_copy_event *
+perf_copy_events_end(const struct perf_copy_events *events)
+{
+	return events->all + events->nr;
+}
 
 /* persistent_copy.c */
 struct perf_copy_events *perf_copy_get_events(struct perf_persist_ns *ns);
@@ -169,9 +173,22 @@ struct perf_copy_record {
 void perf_copy_read(const struct perf_copy *copy, const struct perf_copy_events *events,
 		    unsigned long i, struct perf_copy_record *record);
 
+/* Bodies of records, see enum perf_event_type */
+struct perf_comm_body {
+	u32	pid, tid;
+	char	comm[];
+};
+
+struct perf_fork_body {
+	u32	pid, ppid;
+	u32	tid, ptid;
+	u64	time;
+};
+
 struct perf_comms;
 
 /* persistent_comm.c */
+struct task_struct *perf_next_task(int *nr, struct pid_namespace *pid_ns);
 struct perf_comms *perf_comms_alloc(struct pid_namespace *pid_ns);
 int perf_comms_add_live(struct perf_comms *comms);
 int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *events,

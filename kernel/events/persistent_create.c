@@ -21,6 +21,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/trace.h>
 #include <linux/trace_events.h>
 
 #include "internal.h"
@@ -491,6 +492,8 @@ int perf_persist_create_from(const char *name, struct list_head *specs, unsigned
 		return perf_spec_fail(error, -ENODEV, name, "there are no persistent events");
 	if (!perf_persist_valid_name(name))
 		return perf_spec_fail(error, -EINVAL, name, PERF_SPEC_NAME_RULE);
+	/* Members keep what their tracepoints look like. */
+	trace_eval_finish();
 
 	mutex_lock(&perf_persist_lock);
 	ns = perf_persist_new();

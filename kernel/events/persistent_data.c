@@ -96,10 +96,6 @@ static int check_killed(void)
  * What is known of tasks
  */
 
-struct comm_body {
-	u32	pid, tid;
-};
-
 static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 {
 	void *old = xa_load(&stream->told, tid);
@@ -113,7 +109,7 @@ static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 static int note_comm(struct perf_stream *stream, const struct perf_event_header *header,
 		     bool has_maps)
 {
-	const struct comm_body *body = (void *)(header + 1);
+	const struct perf_comm_body *body = (void *)(header + 1);
 	unsigned long what = PERF_TOLD_NAME;
 
 	if (header->type != PERF_RECORD_COMM || header->size < sizeof(*header) + sizeof(*body))
@@ -128,14 +124,13 @@ static size_t task_body(u32 type)
 {
 	switch (type) {
 	case PERF_RECORD_COMM:
-		return sizeof(struct comm_body);
+		return sizeof(struct perf_comm_body);
 	case PERF_RECORD_FORK:
-		return 4 * sizeof(u32) + sizeof(u64);
+		return sizeof(struct perf_fork_body);
 	case PERF_RECORD_MMAP:
-		return 2 * sizeof(u32) + 3 * sizeof(u64);
+		return sizeof(struct perf_mmap_body);
 	case PERF_RECORD_MMAP2:
-		return 2 * sizeof(u32) + 3 * sizeof(u64) + 2 * sizeof(u32) + 2 * sizeof(u64) +
-		       2 * sizeof(u32);
+		return sizeof(struct perf_mmap2_body);
 	case PERF_RECORD_NAMESPACES:
 		return 2 * sizeof(u32) + sizeof(u64);
 	case PERF_RECORD_CGROUP:
@@ -171,7 +166,7 @@ static size_t older_id_size(const struct perf_copy_events *events)
 {
 	const struct perf_copy_event *event;
 
-	for_each_copy_event(event, events) {
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
 		if (perf_copy_is_sideband(event))
 			return perf_out_id_size(&event->attr);
 	}
@@ -213,7 +208,7 @@ static bool has_one_pid_ns(const struct perf_copy_events *events)
 {
 	const struct perf_copy_event *event;
 
-	for_each_copy_event(event, events) {
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
 		if (event->pid_ns != events->all[0].pid_ns)
 			return false;
 	}

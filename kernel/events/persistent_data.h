@@ -6,6 +6,7 @@
 #define _KERNEL_EVENTS_PERSISTENT_DATA_H
 
 #include <linux/bits.h>
+#include <linux/buildid.h>
 #include <linux/types.h>
 
 struct perf_copy;
@@ -14,6 +15,28 @@ struct perf_event_attr;
 struct perf_format;
 struct pid_namespace;
 struct xarray;
+
+/* Bodies of records, see enum perf_event_type; a name follows each of them */
+struct perf_mmap_body {
+	u32	pid, tid;
+	u64	start, len, pgoff;
+};
+
+struct perf_mmap2_body {
+	struct perf_mmap_body		map;
+	union {
+		struct {
+			u32	maj, min;
+			u64	ino, ino_generation;
+		};
+		struct {
+			u8	build_id_size;
+			u8	reserved[3];
+			u8	build_id[BUILD_ID_SIZE_MAX];
+		};
+	};
+	u32				prot, flags;
+};
 
 /**
  * struct perf_out - bytes that are to be read

@@ -220,26 +220,20 @@ enum perf_member_state {
 	PERF_MEMBER_DELETED,	/* its namespace was deleted */
 };
 
-/* Whether there is anything to enable when the CPU of a member is back */
-enum perf_member_power {
-	PERF_MEMBER_UNWANTED,
-	PERF_MEMBER_WANTED,
-	PERF_MEMBER_REVOKED,	/* nothing is left but memory, see perf_event_revoke() */
-};
-
 /**
  * struct perf_member - what makes a CPU event fit to be persistent
  * @event:	the event, which owns this; of a snapshot, the one that recorded it
  * @attr:	what its creator passed; drivers and the core rewrite event->attr
  * @openers:	files that have it open, and the namespace that holds it
  * @state:	enum perf_member_state; see perf_persist_lock
- * @power:	enum perf_member_power, while the CPU is offline; protected by event->ctx->mutex
- *		as long as the event is in a context
+ * @wanted:	while the CPU is offline: to be enabled when it is back; protected by
+ *		event->ctx->mutex
  * @needs:	what it takes to make such an event, see perf_buffer::needs
  * @held:	the namespace is one of @openers
  * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
  * @for_trigger: it came for a trigger, and leaves with it
  * @kept:	it is in snapshots; not if it came for a trigger and writes to no buffer
+ * @revoked:	nothing is left of the event but memory, see perf_event_revoke()
  * @rb:		the buffer that the namespace keeps mapped through this event;
  *		NULL while not held, for a counter, and for an event that writes
  *		to the buffer of another member
@@ -263,12 +257,13 @@ struct perf_member {
 	struct perf_event_attr	attr;
 	refcount_t		openers;
 	u8			state;
-	u8			power;
+	bool			wanted;
 	u8			needs;
 	u8			held:1;
 	u8			all_cpus:1;
 	u8			for_trigger:1;
 	u8			kept:1;
+	u8			revoked:1;
 	struct perf_buffer	*rb;
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;
@@ -450,7 +445,6 @@ int perf_member_hold(struct perf_member *member);
 int perf_member_check_output(struct perf_member *member);
 struct perf_held perf_member_unhold(struct perf_member *member);
 void perf_member_release(struct perf_held hold);
-void perf_member_revoke(struct perf_member *member);
 void perf_persist_reinstall(struct perf_event *event);
 
 /**

@@ -15,7 +15,6 @@
 #include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
-#include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
@@ -38,28 +37,7 @@
 
 #define KERNEL_BUILD_ID_SIZE	20
 
-/* Bodies of records, see enum perf_event_type; a name follows each of them */
-struct mmap_body {
-	u32	pid, tid;
-	u64	start, len, pgoff;
-};
-
-struct mmap2_body {
-	struct mmap_body		map;
-	union {
-		struct {
-			u32	maj, min;
-			u64	ino, ino_generation;
-		};
-		struct {
-			u8	build_id_size;
-			u8	reserved[3];
-			u8	build_id[BUILD_ID_SIZE_MAX];
-		};
-	};
-	u32				prot, flags;
-};
-
+/* A name follows. */
 struct build_id_body {
 	s32	pid;
 	u8	id[KERNEL_BUILD_ID_SIZE];
@@ -73,7 +51,12 @@ struct build_id_body {
 
 static void add_kernel_map(struct perf_out *out, u64 start, u64 len, u64 pgoff, const char *name)
 {
-	const struct mmap_body body = { .pid = -1, .start = start, .len = len, .pgoff = pgoff };
+	const struct perf_mmap_body body = {
+		.pid	= -1,
+		.start	= start,
+		.len	= len,
+		.pgoff	= pgoff,
+	};
 	size_t record;
 
 	record = perf_out_begin(out, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
@@ -267,7 +250,7 @@ static const char *vma_name(struct vm_area_struct *vma, char *path)
  * With a build id a reader does not take another program of that name. It is in memory, or
  * else missing: to read the file takes locks that are not for those who have mmap_lock.
  */
-static bool find_build_id(struct mmap2_body *body, struct vm_area_struct *vma)
+static bool find_build_id(struct perf_mmap2_body *body, struct vm_area_struct *vma)
 {
 	u32 size;
 
@@ -277,7 +260,7 @@ static bool find_build_id(struct mmap2_body *body, struct vm_area_struct *vma)
 	return true;
 }
 
-static void set_inode(struct mmap2_body *body, struct file *file)
+static void set_inode(struct perf_mmap2_body *body, struct file *file)
 {
 	const struct inode *inode = file_user_inode(file);
 
@@ -300,7 +283,7 @@ static u32 map_flags(const struct vm_area_struct *vma)
 
 static void add_vma(struct perf_out *out, struct vm_area_struct *vma, u32 pid, char *path)
 {
-	struct mmap2_body body = {
+	struct perf_mmap2_body body = {
 		.map	= {
 			.pid	= pid,
 			.tid	= pid,
@@ -369,7 +352,7 @@ static int add_maps(struct perf_out *out, struct task_struct *task, struct perf_
 	}
 	path = kmalloc(PATH_MAX, PERF_COPY_GFP);
 	/* Not later, when the task may be waiting for its lock; and one goes beyond. */
-	if (!path || !perf_out_room(out, enough + sizeof(struct mmap2_body) + 2 * PATH_MAX))
+	if (!path || !perf_out_room(out, enough + sizeof(struct perf_mmap2_body) + 2 * PATH_MAX))
 		ret = -ENOMEM;
 	else
 		ret = mmap_read_lock_killable(mm);
@@ -385,24 +368,17 @@ static int add_maps(struct perf_out *out, struct task_struct *task, struct perf_
 /* The one that comes next, with a reference; NULL after the last one */
 static struct task_struct *next_living(struct perf_living *living)
 {
-	struct pid *pid;
+	struct task_struct *task;
+	int tid = living->tid;
 
-	guard(rcu)();
 	/* Some of its maps are missing yet. */
 	if (!living->address)
-		living->tid++;
-	while ((pid = find_ge_pid(living->tid, living->pid_ns))) {
-		struct task_struct *task = pid_task(pid, PIDTYPE_PID);
-		int tid = pid_nr_ns(pid, living->pid_ns);
-
-		if (tid != living->tid)
-			living->address = 0;
-		living->tid = tid;
-		if (task)
-			return get_task_struct(task);
-		living->tid++;
-	}
-	return NULL;
+		tid++;
+	task = perf_next_task(&tid, living->pid_ns);
+	if (tid != living->tid)
+		living->address = 0;
+	living->tid = tid;
+	return task;
 }
 
 static int add_living(struct perf_out *out, struct task_struct *task, struct perf_living *living,

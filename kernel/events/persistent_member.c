@@ -246,7 +246,7 @@ bool perf_member_is_offline(struct perf_member *member)
 bool perf_member_is_enabled(struct perf_member *member)
 {
 	if (perf_member_is_offline(member))
-		return READ_ONCE(member->power) == PERF_MEMBER_WANTED;
+		return READ_ONCE(member->wanted);
 
 	return READ_ONCE(member->event->state) > PERF_EVENT_STATE_OFF;
 }
@@ -344,18 +344,6 @@ void perf_persistent_changed(struct perf_event *event)
  */
 
 /**
- * perf_member_revoke - stop all that an event costs, apart from memory
- * @member:	its member, which is in no context any more
- *
- * Called without a lock.
- */
-void perf_member_revoke(struct perf_member *member)
-{
-	perf_event_revoke(member->event);
-	WRITE_ONCE(member->power, PERF_MEMBER_REVOKED);
-}
-
-/**
  * perf_persistent_released - the last opener of an event is gone
  * @event:	the event, which is in no context any more
  *
@@ -365,8 +353,11 @@ void perf_persistent_released(struct perf_event *event)
 {
 	struct perf_member *member = event->member;
 
-	if (member && !perf_persistent_is_revoked(event) && atomic_long_read(&event->refcount) > 1)
-		perf_member_revoke(member);
+	if (!member || member->revoked || atomic_long_read(&event->refcount) == 1)
+		return;
+	perf_event_revoke(event);
+	/* It is in no namespace, and nobody else changes what it is. */
+	member->revoked = true;
 }
 
 /**
@@ -391,7 +382,7 @@ bool perf_persistent_is_deleted(struct perf_event *event)
  */
 bool perf_persistent_is_revoked(struct perf_event *event)
 {
-	return event->member && READ_ONCE(event->member->power) == PERF_MEMBER_REVOKED;
+	return event->member && event->member->revoked;
 }
 
 /**
@@ -640,13 +631,8 @@ void perf_persist_reinstall(struct perf_event *event)
 	struct perf_event_context *ctx;
 
 	ctx = perf_event_ctx_lock(event);
-	perf_event_reinstall(event, event->member->power == PERF_MEMBER_WANTED);
+	perf_event_reinstall(event, event->member->wanted);
 	perf_event_ctx_unlock(event, ctx);
-}
-
-static void set_wanted(struct perf_member *member, bool wanted)
-{
-	WRITE_ONCE(member->power, wanted ? PERF_MEMBER_WANTED : PERF_MEMBER_UNWANTED);
 }
 
 /**
@@ -658,7 +644,7 @@ void perf_persistent_offline(struct perf_event *event)
 	bool enabled = event->state > PERF_EVENT_STATE_OFF && !event->pending_disable;
 
 	if (event->member)
-		set_wanted(event->member, enabled);
+		WRITE_ONCE(event->member->wanted, enabled);
 }
 
 /**
@@ -702,7 +688,7 @@ bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
 	if (!perf_persistent_is_detached(event))
 		return false;
 
-	set_wanted(event->member, wanted);
+	WRITE_ONCE(event->member->wanted, wanted);
 	return true;
 }
 

@@ -323,7 +323,7 @@ int perf_out_attrs(struct perf_out *out, const struct perf_copy_events *events)
 	sorted = kvmalloc_array(events->nr, sizeof(*sorted), PERF_COPY_GFP);
 	groups = kvmalloc_array(events->nr, sizeof(*groups), PERF_COPY_GFP);
 	if (sorted && groups) {
-		for_each_copy_event(event, events)
+		for (event = events->all; event < perf_copy_events_end(events); event++)
 			sorted[nr++] = event;
 		sort(sorted, nr, sizeof(*sorted), compare_events, NULL);
 		ret = add_groups(out, sorted, groups, nr);
@@ -414,7 +414,7 @@ static unsigned int sort_formats(const struct perf_format **formats,
 	const struct perf_copy_event *event;
 	unsigned int i, nr = 0, nr_once = 0;
 
-	for_each_copy_event(event, events) {
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
 		if (event->format && event->attr.type == PERF_TYPE_TRACEPOINT)
 			formats[nr++] = event->format;
 	}

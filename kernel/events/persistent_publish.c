@@ -744,9 +744,10 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 
 	for (member = first_member(ns); member; member = next) {
 		next = following_member(member);
-		perf_member_revoke(member);
+		perf_event_revoke(member->event);
 
 		mutex_lock(&perf_persist_lock);
+		member->revoked = true;
 		rb_erase(&member->node, &ns->members);
 		hold = perf_member_unhold(member);
 		mutex_unlock(&perf_persist_lock);

@@ -102,10 +102,23 @@ static void read_time(struct perf_copy_record *record, struct words *w)
 	record->time = next_word(w);
 }
 
-static void read_id_sample(struct perf_copy_record *record, struct words *w)
+/* What samples and sample_id fields have in the same order; what nobody asks for is skipped. */
+static void read_ids(struct perf_copy_record *record, struct words *w)
 {
 	u64 type = record->event->attr.sample_type;
 	u32 reserved;
+
+	if (type & PERF_SAMPLE_ID)
+		next_word(w);
+	if (type & PERF_SAMPLE_STREAM_ID)
+		next_word(w);
+	if (type & PERF_SAMPLE_CPU)
+		record->cpu = next_pair(w, &reserved);
+}
+
+static void read_id_sample(struct perf_copy_record *record, struct words *w)
+{
+	u64 type = record->event->attr.sample_type;
 	int nr;
 
 	nr = hweight64(type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
@@ -118,12 +131,7 @@ static void read_id_sample(struct perf_copy_record *record, struct words *w)
 		read_task(record, w);
 	if (type & PERF_SAMPLE_TIME)
 		read_time(record, w);
-	if (type & PERF_SAMPLE_ID)
-		next_word(w);
-	if (type & PERF_SAMPLE_STREAM_ID)
-		next_word(w);
-	if (type & PERF_SAMPLE_CPU)
-		record->cpu = next_pair(w, &reserved);
+	read_ids(record, w);
 }
 
 /* What read() would have returned */
@@ -155,7 +163,6 @@ static void read_sample(struct perf_copy_record *record, struct words *w)
 {
 	const struct perf_event_attr *attr = &record->event->attr;
 	u64 type = attr->sample_type;
-	u32 reserved;
 
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		next_word(w);
@@ -167,12 +174,7 @@ static void read_sample(struct perf_copy_record *record, struct words *w)
 		read_time(record, w);
 	if (type & PERF_SAMPLE_ADDR)
 		record->addr = next_word(w);
-	if (type & PERF_SAMPLE_ID)
-		next_word(w);
-	if (type & PERF_SAMPLE_STREAM_ID)
-		next_word(w);
-	if (type & PERF_SAMPLE_CPU)
-		record->cpu = next_pair(w, &reserved);
+	read_ids(record, w);
 	if (type & PERF_SAMPLE_PERIOD)
 		record->period = next_word(w);
 	if (type & PERF_SAMPLE_READ)

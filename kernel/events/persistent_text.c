@@ -468,7 +468,7 @@ static unsigned long max_pages(struct perf_text *text, int cpu)
 	unsigned long kept = 0, other = 0, pages;
 	struct perf_copy_event *event;
 
-	for_each_copy_event(event, text->events) {
+	for (event = text->events->all; event < perf_copy_events_end(text->events); event++) {
 		if (event->owner != event->id)
 			continue;
 		pages = perf_copy_max_pages(event);
@@ -502,11 +502,11 @@ static int add_copies(struct perf_text *text, int cpu)
 	struct perf_copy_event *event;
 	int ret = 0;
 
-	for_each_copy_event(event, text->events) {
+	for (event = text->events->all; event < perf_copy_events_end(text->events); event++) {
 		if (!ret && event->owner == event->id && is_wanted(event, cpu))
 			ret = add_copy(text, event, true);
 	}
-	for_each_copy_event(event, text->events) {
+	for (event = text->events->all; event < perf_copy_events_end(text->events); event++) {
 		if (!ret && event->owner == event->id && !is_wanted(event, cpu) && event->names)
 			ret = add_copy(text, event, false);
 	}
@@ -522,7 +522,7 @@ static bool follows_tasks(struct perf_copy_events *events)
 
 	if (!events->live || !zalloc_cpumask_var(&cpus, PERF_COPY_GFP))
 		return false;
-	for_each_copy_event(event, events) {
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
 		if (event->follows && event->cpu >= 0 && event->owner &&
 		    event->pid_ns == events->all[0].pid_ns)
 			cpumask_set_cpu(event->cpu, cpus);
@@ -537,7 +537,7 @@ static int alloc_heap(struct perf_text *text)
 	struct perf_copy_event *event;
 	int nr = 0;
 
-	for_each_copy_event(event, text->events)
+	for (event = text->events->all; event < perf_copy_events_end(text->events); event++)
 		nr += event->owner == event->id;
 	text->heap.data = kvcalloc(nr, sizeof(*text->heap.data), PERF_COPY_GFP);
 	text->heap.size = nr;

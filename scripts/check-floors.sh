@@ -19,14 +19,14 @@ done < <(awk '
 	/^ \*\/$/ { exit }
 	/^ \*  [0-9]  / { nr = $2 }
 	nr != "" {
-		while (match($0, /persistent[a-z_]*[.]c/)) {
+		while (match($0, /(persistent|read)[a-z_]*[.]c/)) {
 			print nr, substr($0, RSTART, RLENGTH)
 			$0 = substr($0, RSTART + RLENGTH)
 		}
 	}' persistent_internal.h)
 
 failed=0
-for file in persistent*.c; do
+for file in persistent*.c read_*.c; do
 	if [ -z "${floor[$file]-}" ]; then
 		echo "$file: is on no floor, see persistent_internal.h"
 		failed=1

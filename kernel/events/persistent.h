@@ -37,7 +37,6 @@ int perf_persistent_event_init(struct perf_event *event, const struct perf_event
 void perf_persistent_event_free(struct perf_event *event);
 bool perf_persistent_last_opener(struct perf_event *event);
 void perf_persistent_released(struct perf_event *event);
-bool perf_persistent_is_deleted(struct perf_event *event);
 bool perf_persistent_is_revoked(struct perf_event *event);
 
 int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
@@ -74,11 +73,6 @@ static inline bool perf_persistent_last_opener(struct perf_event *event)
 }
 
 static inline void perf_persistent_released(struct perf_event *event) { }
-
-static inline bool perf_persistent_is_deleted(struct perf_event *event)
-{
-	return false;
-}
 
 static inline bool perf_persistent_is_revoked(struct perf_event *event)
 {

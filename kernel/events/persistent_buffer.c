@@ -28,6 +28,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 /**
  * struct perf_buffer_account - the sets of a namespace and of its snapshots
@@ -228,19 +229,6 @@ void perf_set_gone(struct perf_buffer_set *set)
 }
 
 /**
- * perf_memory_left - may so much be allocated for buffers
- * @pages:	number of pages, all that are going to be allocated at once
- *
- * Order-0 allocations only fail when all is gone, and then others have nothing.
- *
- * Return: false if it is more than half of what is available.
- */
-bool perf_memory_left(unsigned long pages)
-{
-	return pages <= si_mem_available() / 2;
-}
-
-/**
  * perf_set_report - say who keeps the memory of sets that are gone
  * @set:	a set of the namespace
  * @name:	name of the namespace
@@ -267,35 +255,6 @@ void perf_set_report(struct perf_buffer_set *set, const char *name)
  * Who is to be woken
  */
 
-static void read_head(void *arg)
-{
-	struct perf_head_read *read = arg;
-
-	read->head = local_read(&read->rb->head);
-	read->writing = READ_ONCE(read->rb->nest);
-}
-
-/**
- * perf_persist_read_head - find out how far the writers of a buffer are
- * @event:	one of them
- * @rb:		the buffer
- *
- * They reserve space on the CPU of @event with interrupts on, before they publish
- * anything in data_head, so it is read there: what an interrupt in between has
- * overwritten is then known.
- *
- * Return: the head, and whether a record was being written.
- */
-struct perf_head_read perf_persist_read_head(struct perf_event *event, struct perf_buffer *rb)
-{
-	struct perf_head_read read = { .rb = rb };
-
-	/* Nobody writes on a CPU that is offline. */
-	if (smp_call_function_single(event->cpu, read_head, &read, 1))
-		read_head(&read);
-	return read;
-}
-
 /* The largest record, in each context that can interrupt another */
 #define PERF_RECORDS_NESTED	(4 * SZ_64K)
 
@@ -313,7 +272,7 @@ static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
 	 * caught up. The writers leave it alone as long as the watermark is out of
 	 * reach. It must not be ahead of those that have begun. The head counts down.
 	 */
-	read = perf_persist_read_head(event, rb);
+	read = perf_read_head(rb, event->cpu);
 	local_set(&rb->wakeup, -read.head - (read.writing ? PERF_RECORDS_NESTED : 0));
 	/* Pairs with the control dependency in __perf_output_begin(). */
 	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
@@ -519,14 +478,14 @@ bool perf_member_buffer_needed(struct perf_member *member)
  * by anybody.
  */
 
-/* In bytes. Like perf_mmap(), which asks for the capability only when it matters. */
-static bool may_lock(unsigned long bytes, unsigned long limit)
+/* @limit in bytes. Like perf_mmap(), which asks for the capability only when it matters. */
+static bool may_lock(unsigned long pages, unsigned long limit)
 {
-	return bytes <= limit || !perf_is_paranoid() || capable(CAP_IPC_LOCK);
+	return pages <= limit >> PAGE_SHIFT || !perf_is_paranoid() || capable(CAP_IPC_LOCK);
 }
 
 /* -1: beyond what the user namespaces allow. perf_persist_uncharge() undoes that, too. */
-static long charge_bytes(struct ucounts *ucounts, long bytes, struct ucounts **charged)
+static long charge_pages(struct ucounts *ucounts, long pages, struct ucounts **charged)
 {
 	long total;
 
@@ -534,49 +493,50 @@ static long charge_bytes(struct ucounts *ucounts, long bytes, struct ucounts **c
 	if (!*charged)
 		return -1;
 
-	total = inc_rlimit_ucounts(*charged, UCOUNT_RLIMIT_MEMLOCK, bytes);
+	/* In the unit of user_shm_lock() */
+	total = inc_rlimit_ucounts(*charged, UCOUNT_RLIMIT_MEMLOCK, pages);
 	return total == LONG_MAX ? -1 : total;
 }
 
 /**
  * perf_persist_uncharge - undo perf_persist_charge()
  * @charged:	what it returned, or NULL
- * @bytes:	the same as there
+ * @pages:	the same as there
  */
-void perf_persist_uncharge(struct ucounts *charged, long bytes)
+void perf_persist_uncharge(struct ucounts *charged, long pages)
 {
 	if (!charged)
 		return;
 
-	dec_rlimit_ucounts(charged, UCOUNT_RLIMIT_MEMLOCK, bytes);
+	dec_rlimit_ucounts(charged, UCOUNT_RLIMIT_MEMLOCK, pages);
 	put_ucounts(charged);
 }
 
 /**
  * perf_persist_charge - have the owner of a namespace pay for memory
  * @ns:		the namespace
- * @bytes:	how much
+ * @pages:	how much
  *
  * The caller may have the owner pay, see perf_persist_may_spend(), or has its creds.
  *
  * Return: what perf_persist_uncharge() takes, or -EPERM: not beyond RLIMIT_MEMLOCK.
  */
-struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long bytes)
+struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long pages)
 {
 	struct ucounts *charged;
 	long total;
 
-	total = charge_bytes(ns->cred->ucounts, bytes, &charged);
+	total = charge_pages(ns->cred->ucounts, pages, &charged);
 	if (total >= 0 && may_lock(total, ns->memlock))
 		return charged;
 
-	perf_persist_uncharge(charged, bytes);
+	perf_persist_uncharge(charged, pages);
 	return ERR_PTR(-EPERM);
 }
 
 static void uncharge_ucounts(struct perf_buffer *rb)
 {
-	perf_persist_uncharge(rb->mmap_ucounts, rb->mmap_locked << PAGE_SHIFT);
+	perf_persist_uncharge(rb->mmap_ucounts, rb->mmap_locked);
 	rb->mmap_ucounts = NULL;
 }
 
@@ -603,7 +563,7 @@ int perf_member_charge(struct perf_member *member)
 	if (!rb || !rb->mmap_mm || !rb->mmap_locked || rb->mmap_ucounts)
 		return 0;
 
-	total = charge_bytes(ucounts, rb->mmap_locked << PAGE_SHIFT, &rb->mmap_ucounts);
+	total = charge_pages(ucounts, rb->mmap_locked, &rb->mmap_ucounts);
 	if (total >= 0 && may_lock(total, limit))
 		return 0;
 
@@ -673,14 +633,14 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 	struct perf_buffer *rb;
 
 	/* Before so much is allocated and zeroed */
-	ucounts = perf_persist_charge(ns, pages << PAGE_SHIFT);
+	ucounts = perf_persist_charge(ns, pages);
 	if (IS_ERR(ucounts))
 		return ERR_CAST(ucounts);
 
 	rb = rb_alloc(nr_pages, event->attr.watermark ? event->attr.wakeup_watermark : 0,
 		      event->cpu, RING_BUFFER_MAY_FAIL);
 	if (!rb) {
-		perf_persist_uncharge(ucounts, pages << PAGE_SHIFT);
+		perf_persist_uncharge(ucounts, pages);
 		return ERR_PTR(-ENOMEM);
 	}
 

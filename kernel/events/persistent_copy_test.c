@@ -11,7 +11,7 @@
 #include <linux/string.h>
 #include <linux/trace_events.h>
 
-#include "persistent_copy.h"
+#include "read.h"
 
 #define TEST_ID		42
 #define TEST_TID	7

@@ -27,6 +27,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 /* A quarter of the buffer for samples, but enough for some hundred execs: as perf */
 #define PERF_TASKS_PART		4

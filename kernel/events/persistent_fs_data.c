@@ -14,8 +14,8 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "persistent_copy.h"
-#include "persistent_data.h"
+#include "read.h"
+#include "read_data.h"
 #include "persistent_fs.h"
 #include "persistent_internal.h"
 
@@ -73,9 +73,12 @@ static int make_text(struct kernfs_open_file *of, struct fs_reader *reader)
 {
 	struct perf_fs_dir *dir = perf_fs_leave(of);
 	const struct cred *old = override_creds(of->file->f_cred);
+	struct perf_copy_source *source;
 	struct perf_text *text;
 
-	text = perf_text_make(dir->ns, perf_fs_priv_to_cpu(of->kn->priv));
+	source = perf_persist_copy_source(dir->ns);
+	text = IS_ERR(source) ? ERR_CAST(source) :
+	       perf_text_make(source, perf_fs_priv_to_cpu(of->kn->priv));
 	revert_creds(old);
 	perf_fs_enter(of, dir);
 	if (IS_ERR(text))
@@ -122,13 +125,17 @@ static int text_show(struct seq_file *m, void *v)
 /* It is made while it is read: there is no way back but to the start. */
 static int begin_data(struct fs_reader *reader, struct perf_persist_ns *ns, int cpu, loff_t pos)
 {
+	struct perf_copy_source *source;
 	struct perf_stream *stream;
 
 	if (reader->stream && pos == reader->pos)
 		return 0;
 	if (pos)
 		return -ESPIPE;
-	stream = perf_stream_make(ns, cpu);
+	source = perf_persist_copy_source(ns);
+	if (IS_ERR(source))
+		return PTR_ERR(source);
+	stream = perf_stream_make(source, cpu);
 	if (IS_ERR(stream))
 		return PTR_ERR(stream);
 	perf_stream_free(reader->stream);

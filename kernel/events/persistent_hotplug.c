@@ -23,6 +23,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 static struct cpumask new_cpus; /* that the worker is to look at */
 

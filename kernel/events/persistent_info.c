@@ -16,6 +16,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 /*
  * PERF_EVENT_IOC_GET_PERSIST
@@ -242,7 +243,7 @@ long perf_persist_get_member(struct perf_event *event, struct perf_member *membe
 		return ret;
 
 	if (rb) {
-		info.head = perf_persist_read_head(event, rb).head;
+		info.head = perf_read_head(rb, event->cpu).head;
 		ring_buffer_put(rb);
 	}
 	return put_answer(&info, uinfo, &attr);

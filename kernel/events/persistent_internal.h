@@ -11,13 +11,13 @@
  *				persistent_copy_test.c
  *  3  what happens by itself	persistent_trigger.c, persistent_hotplug.c
  *  2  other buffers		persistent_snapshot.c, persistent_spare.c, persistent_stop.c,
- *				persistent_tasks.c, persistent_copy.c, persistent_record.c,
- *				persistent_comm.c, persistent_text.c, persistent_data.c,
- *				persistent_out.c, persistent_maps.c
+ *				persistent_tasks.c, persistent_copy.c
  *  1  what there is		persistent.c, persistent_publish.c, persistent_member.c,
  *				persistent_rights.c, persistent_buffer.c, persistent_spec.c,
- *				persistent_make.c, persistent_create.c, persistent_format.c
- *  0  hooks			core.c, ring_buffer.c
+ *				persistent_make.c, persistent_create.c
+ *  0  hooks, and readers	core.c, ring_buffer.c, read_copy.c, read_record.c,
+ *  that know no namespaces	read_format.c, read_comm.c, read_text.c, read_data.c,
+ *				read_out.c, read_maps.c, read_task.c
  *
  * A lower floor tells the upper ones what happens through struct perf_persist_listener.
  */
@@ -42,6 +42,7 @@ struct file;
 struct perf_action;
 struct perf_buffer;
 struct perf_buffer_set;
+struct perf_format;
 struct perf_fs_dir;
 struct perf_stop_list;
 struct perf_tasks;
@@ -473,33 +474,6 @@ struct perf_event_spec {
 	char			*filter;
 };
 
-/**
- * struct perf_format - what records of a tracepoint look like
- * @refs:	one for each member, of snapshots, too, and for each reader that has it
- * @node:	in the hash table of all of them
- * @id:		type number of the tracepoint
- * @system:	the first part of its name
- * @name:	the second part
- * @print_fmt:	how tools print a record
- * @nr:		number of its fields
- * @fields:	in the order of their declaration, without the common ones
- */
-struct perf_format {
-	refcount_t		refs;
-	struct hlist_node	node;
-	u32			id;
-	const char		*system;
-	const char		*name;
-	const char		*print_fmt;
-	unsigned int		nr;
-	struct perf_trace_field	fields[] __counted_by(nr);
-};
-
-/* persistent_format.c */
-int perf_format_get(struct perf_event *event, struct perf_format **format);
-struct perf_format *perf_format_share(struct perf_format *format);
-void perf_format_put(struct perf_format *format);
-
 /* persistent_make.c */
 struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
 				    const char *filter, int cpu);
@@ -536,7 +510,6 @@ void perf_spec_free(struct list_head *specs);
 int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec_error *error);
 bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spec *b);
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec);
-const char *perf_spec_known_name(const struct perf_event_attr *attr);
 
 /* persistent_rights.c */
 void perf_member_set_needs(struct perf_member *member);
@@ -548,18 +521,6 @@ int perf_persist_may_write(struct perf_persist_ns *ns);
 int perf_persist_owner_may_write(struct perf_persist_ns *ns, struct perf_event *event);
 bool perf_persist_may_spend(struct perf_persist_ns *ns);
 
-/**
- * struct perf_head_read - how far the writers of a buffer are
- * @rb:		the buffer
- * @head:	up to where they have reserved space; it counts down
- * @writing:	a record there is not complete
- */
-struct perf_head_read {
-	struct perf_buffer	*rb;
-	unsigned long		head;
-	bool			writing;
-};
-
 /* persistent_buffer.c */
 struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old);
 void perf_set_put(struct perf_buffer_set *set);
@@ -569,16 +530,14 @@ void perf_set_move(struct perf_buffer_set *set, struct perf_buffer *rb);
 void perf_set_mapped(struct perf_buffer *rb);
 void perf_set_gone(struct perf_buffer_set *set);
 void perf_set_report(struct perf_buffer_set *set, const char *name);
-bool perf_memory_left(unsigned long pages);
 struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb);
 void perf_member_set_buffer(struct perf_member *member, struct perf_buffer *rb);
 void perf_member_clear_buffer(struct perf_member *member);
 struct perf_member *perf_buffer_next_writer(struct perf_buffer *rb, struct perf_member *prev);
 bool perf_member_buffer_needed(struct perf_member *member);
-struct perf_head_read perf_persist_read_head(struct perf_event *event, struct perf_buffer *rb);
 void perf_persist_set_wakeups(struct perf_member *member);
-struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long bytes);
-void perf_persist_uncharge(struct ucounts *charged, long bytes);
+struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long pages);
+void perf_persist_uncharge(struct ucounts *charged, long pages);
 int perf_member_charge(struct perf_member *member);
 void perf_member_uncharge(struct perf_member *member);
 void perf_member_settle_charge(struct perf_member *member);
@@ -598,6 +557,11 @@ long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep);
 unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns);
 bool perf_is_snapshot_ioctl(unsigned int cmd);
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg);
+
+struct perf_copy_source;
+
+/* persistent_copy.c */
+struct perf_copy_source *perf_persist_copy_source(struct perf_persist_ns *ns);
 
 /* persistent_tasks.c */
 struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks);

@@ -12,6 +12,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 /**
  * perf_member_make - make an event that is fit to be a member

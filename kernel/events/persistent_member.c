@@ -21,6 +21,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 /*
  * Neither RLIMIT_NOFILE nor a memory cgroup bounds what no process has open:
@@ -358,20 +359,6 @@ void perf_persistent_released(struct perf_event *event)
 	perf_event_revoke(event);
 	/* It is in no namespace, and nobody else changes what it is. */
 	member->revoked = true;
-}
-
-/**
- * perf_persistent_is_deleted - was the namespace of an event deleted
- * @event:	the event
- *
- * Under event->ctx->mutex, all that there was of the event is there as long as the
- * answer is false.
- *
- * Return: true if so.
- */
-bool perf_persistent_is_deleted(struct perf_event *event)
-{
-	return event->member && READ_ONCE(event->member->state) == PERF_MEMBER_DELETED;
 }
 
 /**

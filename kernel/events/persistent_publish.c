@@ -22,6 +22,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 static bool is_creator(struct perf_persist_ns *ns)
 {

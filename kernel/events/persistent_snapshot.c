@@ -35,6 +35,7 @@
 #include "persistent.h"
 #include "persistent_internal.h"
 #include "persistent_snapshot.h"
+#include "read.h"
 
 /*
  * Does a buffer tell of tasks, and of nothing else? Each record there may be what
@@ -181,7 +182,7 @@ static unsigned long complete_head(struct perf_event *event, struct perf_buffer 
 	int tries;
 
 	for (tries = 0; tries < 100; tries++) {
-		read = perf_persist_read_head(event, rb);
+		read = perf_read_head(rb, event->cpu);
 		if (!read.writing)
 			return read.head;
 		cond_resched();
@@ -216,7 +217,7 @@ static void copy_buffer(struct perf_snapshot_member *sm)
 	page->data_head = head;
 	to->seq = from->seq;
 	atomic_set(&to->needs, atomic_read(&from->needs));
-	sm->head = perf_persist_read_head(sm->live->event, from).head;
+	sm->head = perf_read_head(from, sm->live->event->cpu).head;
 }
 
 /* Later than all that they are to name. No buffer of @snap can go meanwhile. */

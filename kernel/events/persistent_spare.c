@@ -26,6 +26,7 @@
 #include "persistent.h"
 #include "persistent_internal.h"
 #include "persistent_snapshot.h"
+#include "read.h"
 
 /* Called without a lock. Those that are mapped stay until they are not. */
 static void free_buffers(struct perf_persist_ns *snap)

@@ -30,6 +30,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 #define PERF_SPEC_TYPES		(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
 				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
@@ -43,40 +44,6 @@ static const struct perf_event_attr perf_spec_attr = {
 			  PERF_FORMAT_TOTAL_TIME_RUNNING,
 	.sample_id_all	= 1,
 	.write_backward	= 1,
-};
-
-static const struct {
-	const char	*name;
-	u32		type;
-	u64		config;
-} perf_spec_names[] = {
-	/* Of several names the first one is printed. */
-	{ "cpu-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
-	{ "task-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
-	{ "page-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
-	{ "faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
-	{ "context-switches",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
-	{ "cs",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
-	{ "cpu-migrations",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
-	{ "migrations",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
-	{ "minor-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
-	{ "major-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
-	{ "alignment-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS },
-	{ "emulation-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS },
-	{ "dummy",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY },
-	{ "cgroup-switches",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES },
-	{ "cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-	{ "cpu-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-	{ "instructions",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
-	{ "cache-references",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
-	{ "cache-misses",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES },
-	{ "branches",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-	{ "branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-	{ "branch-misses",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
-	{ "bus-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES },
-	{ "stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
-	{ "stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
-	{ "ref-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES },
 };
 
 /**
@@ -307,30 +274,6 @@ static void set_defaults(struct spec_line *line)
 	}
 }
 
-/*
- * Names
- */
-
-/**
- * perf_spec_known_name - the name that is printed for an event
- * @attr:	the event
- *
- * Return: the name, or NULL if it takes more than that to say what it is.
- */
-const char *perf_spec_known_name(const struct perf_event_attr *attr)
-{
-	int i;
-
-	if (attr->config1 || attr->config2 || attr->config3)
-		return NULL;
-	for (i = 0; i < ARRAY_SIZE(perf_spec_names); i++) {
-		if (perf_spec_names[i].type == attr->type &&
-		    perf_spec_names[i].config == attr->config)
-			return perf_spec_names[i].name;
-	}
-	return NULL;
-}
-
 #ifdef CONFIG_EVENT_TRACING
 struct tp_search {
 	struct spec_line	*line;
@@ -407,13 +350,12 @@ static int find_pmu(struct spec_line *line)
 		return perf_spec_fail(line->error, type, line->name, "no such PMU");
 	line->attr.type = type;
 	set_defaults(line);
-	return add_spec(line, perf_spec_known_name(&line->attr) ?: line->name);
+	return add_spec(line, perf_known_name(&line->attr) ?: line->name);
 }
 
 static int find_events(struct spec_line *line)
 {
 	char *colon = strchr(line->name, ':');
-	int i;
 
 	if (!*line->name)
 		return perf_spec_fail(line->error, -EINVAL, "", "the name of an event is missing");
@@ -425,13 +367,9 @@ static int find_events(struct spec_line *line)
 	if (line->has_config)
 		return find_pmu(line);
 
-	for (i = 0; i < ARRAY_SIZE(perf_spec_names); i++) {
-		if (strcmp(line->name, perf_spec_names[i].name))
-			continue;
-		line->attr.type = perf_spec_names[i].type;
-		line->attr.config = perf_spec_names[i].config;
+	if (perf_known_event(line->name, &line->attr)) {
 		set_defaults(line);
-		return add_spec(line, perf_spec_known_name(&line->attr));
+		return add_spec(line, perf_known_name(&line->attr));
 	}
 	return perf_spec_fail(line->error, -ENOENT, line->name,
 			      "no such event; it is SYSTEM:EVENT, a name as cpu-clock, or PMU/config=N/");
@@ -615,7 +553,7 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec)
 {
 	const struct perf_event_attr *attr = &spec->attr;
-	const char *known = perf_spec_known_name(attr), *name = known ?: spec->name;
+	const char *known = perf_known_name(attr), *name = known ?: spec->name;
 
 	if (!can_show(spec, known)) {
 		seq_puts(m, "# ");

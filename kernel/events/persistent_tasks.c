@@ -19,6 +19,7 @@
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
+#include "read.h"
 
 /**
  * struct perf_tasks - records as user space passed them
@@ -58,7 +59,7 @@ void perf_tasks_put(struct perf_tasks *tasks)
 	if (!tasks || !refcount_dec_and_test(&tasks->refs))
 		return;
 
-	perf_persist_uncharge(tasks->ucounts, tasks->len);
+	perf_persist_uncharge(tasks->ucounts, PFN_UP(tasks->len));
 	kvfree(tasks);
 }
 
@@ -86,13 +87,13 @@ static struct perf_tasks *copy_tasks(struct perf_persist_ns *ns,
 	if (!perf_memory_left(PFN_UP(arg->len)))
 		return ERR_PTR(-ENOMEM);
 
-	ucounts = perf_persist_charge(ns, arg->len);
+	ucounts = perf_persist_charge(ns, PFN_UP(arg->len));
 	if (IS_ERR(ucounts))
 		return ERR_CAST(ucounts);
 
 	tasks = kvmalloc(struct_size(tasks, data, arg->len), GFP_KERNEL | __GFP_RETRY_MAYFAIL);
 	if (!tasks) {
-		perf_persist_uncharge(ucounts, arg->len);
+		perf_persist_uncharge(ucounts, PFN_UP(arg->len));
 		return ERR_PTR(-ENOMEM);
 	}
 	refcount_set(&tasks->refs, 1);

@@ -23,6 +23,7 @@
 #include "util/evlist.h"
 #include "util/persistent.h"
 #include "util/persistent-list.h"
+#include "util/persistent-text.h"
 #include "util/persistent-time.h"
 #include "util/strbuf.h"
 #include "util/units.h"
@@ -87,7 +88,7 @@ int perf_ctl__list(int argc, const char **argv)
 	char **names;
 	int err;
 
-	/* With an option a name asks for all that is known of it: the word for that is show. */
+	/* With an option a name asks for all that is known of it. */
 	if (argc)
 		return list_names(argc, argv, list_format(!perf_ctl.word));
 
@@ -101,9 +102,13 @@ int perf_ctl__list(int argc, const char **argv)
 	return err;
 }
 
-int perf_ctl__show(int argc, const char **argv)
+int perf_ctl__show(int nr_names __maybe_unused, const char **names)
 {
-	return list_names(argc, argv, list_format(true));
+	struct persistent_text_opts opts = { .cpus = perf_ctl.cpus, .follow = perf_ctl.follow };
+
+	if (perf_ctl.last && persistent__parse_duration("--last", perf_ctl.last, &opts.last))
+		return -1;
+	return persistent__print_text(names[0], &opts);
 }
 
 static int parse_size(const char *option, const char *size, u64 *res)

@@ -120,6 +120,11 @@ static const struct option save_options[] = {
 	OPT_END()
 };
 
+static const struct option show_options[] = {
+	OPT_BOOLEAN('f', "follow", &perf_ctl.follow, "go on with what is recorded from then on"),
+	OPT_END()
+};
+
 static const struct option quiet_options[] = {
 	OPT_BOOLEAN('q', "quiet", &quiet, "print names and numbers alone, and errors"),
 	OPT_END()
@@ -180,8 +185,8 @@ static const struct verb {
 		.options = "json contents verbose", .min = 0, .max = 1,
 	}, {
 		.word = "show", .given = &perf_ctl.show, .run = perf_ctl__show,
-		.word_usage = "perf ctl show <namespace>... [-v | --json] [--contents]",
-		.options = "json contents verbose", .min = 1, .max = INT_MAX,
+		.word_usage = "perf ctl show <namespace> [-f] [-C <cpus>] [--last <time>]",
+		.own = show_options, .options = "cpu last", .min = 1, .max = 1, .one = true,
 	}, {
 		.word = "read", .option = "-r", .given = &perf_ctl.read, .run = perf_ctl__read,
 		.usage = USAGE_READ,
@@ -303,9 +308,9 @@ static int check_options(void)
 	} checks[] = {
 		{ perf_ctl.output || perf_ctl.cpus || perf_ctl.last || perf_ctl.from ||
 		  perf_ctl.to || perf_ctl.max_size,
-		  perf_ctl.read || perf_ctl.saves, USAGE_READ, "",
+		  perf_ctl.read || perf_ctl.saves || perf_ctl.show, USAGE_READ, "",
 		  "-o, -C, --last, --from, --to and --max-size belong to -r, --last also to save" },
-		{ perf_ctl.json || perf_ctl.contents, perf_ctl.list || perf_ctl.show, USAGE_LIST,
+		{ perf_ctl.json || perf_ctl.contents, perf_ctl.list, USAGE_LIST,
 		  perf_ctl.json ? "-j" : "--contents", " belongs to -l" },
 		{ perf_ctl.mmap_pages, perf_ctl.resize, USAGE_RESIZE, "",
 		  "-m belongs to --resize" },

@@ -31,6 +31,7 @@ struct perf_ctl {
 	bool		 wait;
 	bool		 json;
 	bool		 contents;
+	bool		 follow;
 	bool		 set_spares;
 	bool		 set_keep;	/* and that is all */
 	bool		 set_note;	/* the same */

@@ -13,7 +13,7 @@ require_numbers
 
 # state NS: as it is listed
 state() {
-	perf ctl show "$1" > "$tmp/out" 2>&1
+	perf ctl -l "$1" > "$tmp/out" 2>&1
 	column STATE
 }
 
@@ -39,9 +39,9 @@ test_words() {
 	says "it is in the table" "^$ns  *on "
 	check "list two" perf ctl list "$ns" "${ns}2"
 	same "both are in the table" 2 "$(grep -c "^$ns" "$tmp/out")"
-	check "show" perf ctl show "$ns"
+	check "in detail" perf ctl list -v "$ns"
 	says "its events" "^$number_event  *on "
-	check "in JSON" sh -c "perf ctl show --json $ns | grep -q '\"name\": \"$ns\"'"
+	check "in JSON" sh -c "perf ctl list --json $ns | grep -q '\"name\": \"$ns\"'"
 	check "read" perf ctl read "$ns" -o "$data"
 	same "numbers" "1 2 3" "$(numbers "$data")"
 	check "read into a pipe" sh -c "perf ctl read $ns -o - | perf script -i - -F event |
@@ -57,7 +57,7 @@ test_words() {
 	check "keep" perf ctl keep "$ns" -n 3
 	check "spares" perf ctl spares "$ns" -n 0
 	check "note" perf ctl note "$ns" --text "a note"
-	check "show" perf ctl show --json "$ns"
+	check "list" perf ctl list --json "$ns"
 	says "how many are kept" '"keep": 3'
 	says "its note" '"note": "a note"'
 	check "clear" perf ctl clear "$ns"
@@ -140,7 +140,7 @@ test_usage() {
 	       perf ctl note "$ns" --text "$(printf %064d 0)"
 	exists stop || refuse "a word and an option" "unknown option \`list'" perf ctl stop --list
 	exists keep || refuse "the same twice" "unknown option \`keep'" perf ctl keep "$ns" --keep 7
-	check "nothing is done" sh -c "! perf ctl show $ns --json | grep -q '\"keep\": 7'"
+	check "nothing is done" sh -c "! perf ctl list $ns --json | grep -q '\"keep\": 7'"
 	refuse "an option of another word" "unknown option \`when'" perf ctl stop "$ns" --when cs
 	refuse "help" "perf ctl snapshot <namespace>..." perf ctl snapshot -h
 	same "of this word alone" 0 "$(grep -c "perf ctl stop" "$tmp/said")"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a namespace recorded, for people: a line for each record.
+ * What was recorded, for people: a line for each record.
  *
  * Only private copies are printed. Fields of tracepoints are printed one by one, as the
  * list of fields says, and not by the tracepoint's own print_fmt: that is code which
@@ -10,7 +10,6 @@
 #include <linux/cpumask.h>
 #include <linux/math64.h>
 #include <linux/min_heap.h>
-#include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -22,9 +21,7 @@
 #include <linux/trace_events.h>
 #include <linux/unaligned.h>
 
-#include "internal.h"
-#include "persistent_copy.h"
-#include "persistent_internal.h"
+#include "read.h"
 
 /* Bytes of a field that is neither text nor numbers; what follows is left out. */
 #define PERF_TEXT_BYTES	64
@@ -45,20 +42,20 @@ DEFINE_MIN_HEAP(struct text_copy, text_heap);
 
 /**
  * struct perf_text - what is printed
- * @ns:		the namespace or snapshot, with a reference
+ * @source:	where it is from
  * @events:	what records may be of
  * @comms:	what tasks were called
- * @tasks:	what is known of tasks that are older, or NULL
+ * @symbols:	whoever reads may know where the kernel is
  * @pages:	that were reserved for the copies
  * @pos:	how many records come before the next one
  * @heap:	the copies, with the one that has the oldest record first
  * @garbage:	when nobody needs it any more
  */
 struct perf_text {
-	struct perf_persist_ns		*ns;
+	struct perf_copy_source		*source;
 	struct perf_copy_events		*events;
 	struct perf_comms		*comms;
-	struct perf_tasks		*tasks;
+	bool				symbols;
 	unsigned long			pages;
 	loff_t				pos;
 	struct text_heap		heap;
@@ -184,9 +181,10 @@ void perf_text_show_fields(struct seq_file *m, const struct perf_copy_record *re
  * Records
  */
 
-static void show_address(struct seq_file *m, u64 address, bool kernel)
+/* Where the kernel is may be a secret, and others may have written the address. */
+static void show_address(struct seq_file *m, struct perf_text *text, u64 address, bool kernel)
 {
-	if (kernel)
+	if (kernel && text->symbols)
 		seq_printf(m, "%pS", (void *)(unsigned long)address);
 	else
 		seq_printf(m, "0x%llx", address);
@@ -197,7 +195,8 @@ static bool is_in_kernel(const struct perf_copy_record *record)
 	return (record->header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 }
 
-static void show_counter(struct seq_file *m, const struct perf_copy_record *record)
+static void show_counter(struct seq_file *m, struct perf_text *text,
+			 const struct perf_copy_record *record)
 {
 	u64 type = record->event->attr.sample_type;
 
@@ -207,11 +206,12 @@ static void show_counter(struct seq_file *m, const struct perf_copy_record *reco
 		seq_printf(m, " addr=0x%llx", record->addr);
 	if (type & PERF_SAMPLE_IP) {
 		seq_puts(m, " ip=");
-		show_address(m, record->ip, is_in_kernel(record));
+		show_address(m, text, record->ip, is_in_kernel(record));
 	}
 }
 
-static void show_chain(struct seq_file *m, const struct perf_copy_record *record)
+static void show_chain(struct seq_file *m, struct perf_text *text,
+		       const struct perf_copy_record *record)
 {
 	bool kernel = is_in_kernel(record);
 	u64 i;
@@ -228,7 +228,7 @@ static void show_chain(struct seq_file *m, const struct perf_copy_record *record
 			continue;
 		}
 		seq_puts(m, " => ");
-		show_address(m, ip, kernel);
+		show_address(m, text, ip, kernel);
 		seq_putc(m, '\n');
 	}
 }
@@ -278,7 +278,10 @@ static void show_record(struct seq_file *m, struct perf_text *text,
 			const struct perf_copy_record *record)
 {
 	show_task(m, text, record);
-	seq_printf(m, " [%03d]", record->cpu);
+	if (record->cpu < 0)
+		seq_puts(m, " [???]");
+	else
+		seq_printf(m, " [%03d]", record->cpu);
 	show_time(m, record);
 
 	if (record->header->type != PERF_RECORD_SAMPLE) {
@@ -291,10 +294,10 @@ static void show_record(struct seq_file *m, struct perf_text *text,
 		if (record->raw && record->event->format && record->event->format->nr)
 			perf_text_show_fields(m, record);
 		else
-			show_counter(m, record);
+			show_counter(m, text, record);
 	}
 	seq_putc(m, '\n');
-	show_chain(m, record);
+	show_chain(m, text, record);
 }
 
 /* Others tell of tasks, and of what is of no interest here. */
@@ -378,7 +381,7 @@ static int check_reader(struct perf_text *text)
 	cond_resched();
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	return READ_ONCE(text->ns->unlinked) ? -ENODEV : 0;
+	return text->source->check(text->source);
 }
 
 /**
@@ -387,7 +390,7 @@ static int check_reader(struct perf_text *text)
  *
  * Return: 1, 0 after the last one, or
  *  -EINTR	the caller is being killed
- *  -ENODEV	the namespace was deleted
+ *  or what perf_copy_source::check() says
  */
 int perf_text_next(struct perf_text *text)
 {
@@ -482,7 +485,7 @@ static unsigned long max_pages(struct perf_text *text, int cpu)
 
 static int add_copy(struct perf_text *text, const struct perf_copy_event *owner, bool keep)
 {
-	struct perf_copy *copy = perf_copy_buffer(text->ns, owner);
+	struct perf_copy *copy = text->source->copy(text->source, owner);
 	int ret = 0;
 
 	if (IS_ERR(copy))
@@ -556,9 +559,8 @@ static void free_text(struct perf_copy_garbage *garbage)
 	perf_copy_unreserve(text->pages);
 	kvfree(text->heap.data);
 	perf_comms_free(text->comms);
-	perf_tasks_put(text->tasks);
 	perf_copy_put_events(text->events);
-	perf_persist_put(text->ns);
+	text->source->free(text->source);
 	kfree(text);
 }
 
@@ -599,15 +601,14 @@ static int fill_text(struct perf_text *text, int cpu)
 {
 	int ret;
 
-	scoped_guard(mutex, &perf_persist_lock)
-		text->tasks = perf_tasks_get(text->ns->tasks);
 	ret = reserve_pages(text, cpu);
 	if (!ret && follows_tasks(text->events))
 		ret = perf_comms_add_live(text->comms);
 	if (!ret)
 		ret = add_copies(text, cpu);
 	if (!ret)
-		ret = perf_comms_add_tasks(text->comms, text->tasks);
+		ret = perf_comms_add_tasks(text->comms, text->source->tasks,
+					   text->source->tasks_len);
 	if (!ret)
 		ret = perf_comms_sort(text->comms);
 	if (!ret)
@@ -616,32 +617,34 @@ static int fill_text(struct perf_text *text, int cpu)
 }
 
 /**
- * perf_text_make - copy what a namespace holds, to print it
- * @ns:		the namespace or snapshot, with a reference of the caller's
+ * perf_text_make - copy all that there is, to print it
+ * @source:	where from, which goes with the text, or is freed here
  * @cpu:	of that CPU alone, or -1
  *
  * Called without a lock, with the creds of who reads, who pays for the copies.
  *
- * Return: the text, before its first record; or see perf_copy_get_events() and
- * perf_copy_reserve().
+ * Return: the text, before its first record; or -ENOMEM, -EINTR, or see struct
+ * perf_copy_source.
  */
-struct perf_text *perf_text_make(struct perf_persist_ns *ns, int cpu)
+struct perf_text *perf_text_make(struct perf_copy_source *source, int cpu)
 {
 	struct perf_copy_events *events;
 	struct perf_text *text;
 	int ret;
 
-	events = perf_copy_get_events(ns);
-	if (IS_ERR(events))
-		return ERR_CAST(events);
-	text = kzalloc(sizeof(*text), PERF_COPY_GFP);
+	events = source->get_events(source);
+	text = IS_ERR(events) ? NULL : kzalloc(sizeof(*text), PERF_COPY_GFP);
 	if (!text) {
+		source->free(source);
+		if (IS_ERR(events))
+			return ERR_CAST(events);
 		perf_copy_put_events(events);
 		return ERR_PTR(-ENOMEM);
 	}
 
 	text->garbage.free = free_text;
-	text->ns = get_persist_ns(ns);
+	text->source = source;
+	text->symbols = !perf_allow_kernel();
 	text->events = events;
 	text->comms = perf_comms_alloc(events->nr ? events->all[0].pid_ns : NULL);
 	ret = text->comms ? alloc_heap(text) : -ENOMEM;

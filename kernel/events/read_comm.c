@@ -23,8 +23,7 @@
 #include <linux/sort.h>
 #include <linux/string.h>
 
-#include "persistent_copy.h"
-#include "persistent_internal.h"
+#include "read.h"
 
 /* From child to parent, until there is a name: each of them forked and did nothing else. */
 #define PERF_COMM_FORKS	100
@@ -268,18 +267,17 @@ int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *even
  * perf_comms_add_tasks - add what is known of tasks that are older
  * @comms:	the list
  * @tasks:	records of them, or NULL
+ * @len:	bytes of these
  *
  * Return: 0, -ENOMEM, or -EINTR.
  */
-int perf_comms_add_tasks(struct perf_comms *comms, const struct perf_tasks *tasks)
+int perf_comms_add_tasks(struct perf_comms *comms, const void *tasks, size_t len)
 {
 	const struct perf_event_header *header;
-	size_t len, pos = 0;
-	const void *data;
+	size_t pos = 0;
 	int ret = 0;
 
-	data = perf_tasks_data(tasks, &len);
-	while (!ret && (header = perf_next_record(data, len, pos))) {
+	while (!ret && (header = perf_next_record(tasks, len, pos))) {
 		pos += header->size;
 		cond_resched();
 		ret = fatal_signal_pending(current) ? -EINTR : add_record(comms, header, 0);

@@ -12,9 +12,8 @@
 #include <linux/string.h>
 #include <linux/trace_events.h>
 
-#include "persistent_copy.h"
-#include "persistent_data.h"
-#include "persistent_internal.h"
+#include "read.h"
+#include "read_data.h"
 
 /* As in tools/lib/perf/include/perf/event.h */
 #define PERF_RECORD_HEADER_ATTR		64

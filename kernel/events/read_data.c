@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a namespace recorded, as a perf.data stream in pipe format.
+ * What was recorded, as a perf.data stream in pipe format.
  *
  * Any perf with libtraceevent reads it, from a pipe or from a file that it was copied to,
  * also one that knows nothing of persistent events. The stream is made while it is read, one
  * buffer at a time:
  *
  *   the events, their names, formats of tracepoints, the kernel
- *   tasks that are older than the namespace, if its creator told of them
+ *   tasks that are older than what is read, if it tells of them
  *   samples, CPU after CPU, each after the modules that it calls
  *   what tells of tasks, of all CPUs
  *   tasks that are alive, and what they run
@@ -17,7 +17,6 @@
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
-#include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
@@ -25,12 +24,11 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
+#include <linux/threads.h>
 #include <linux/xarray.h>
 
-#include "persistent_copy.h"
-#include "persistent_data.h"
-#include "persistent_internal.h"
+#include "read.h"
+#include "read_data.h"
 
 /* Of what there is no bound for, no more than about this is made before it is read. */
 #define PERF_STREAM_CHUNK	SZ_64K
@@ -46,13 +44,12 @@ enum perf_stream_stage {
 
 /**
  * struct perf_stream - a stream that is being read
- * @ns:		the namespace or snapshot, which whoever reads has a reference on
+ * @source:	where it is from
  * @cpu:	of that CPU alone, or -1
  * @events:	its events
  * @stage:	what comes next
  * @next_event:	whose buffer comes next
- * @tasks:	what is known of tasks that are older, or NULL
- * @tasks_pos:	bytes of that which were written
+ * @tasks_pos:	bytes that were written of what is known of older tasks
  * @told:	what records have told of tasks, see struct perf_living
  * @living:	tasks that are alive
  * @modules:	modules that were told of
@@ -66,12 +63,11 @@ enum perf_stream_stage {
  * @garbage:	when nobody needs it any more
  */
 struct perf_stream {
-	struct perf_persist_ns		*ns;
+	struct perf_copy_source		*source;
 	int				cpu;
 	struct perf_copy_events		*events;
 	enum perf_stream_stage		stage;
 	unsigned int			next_event;
-	struct perf_tasks		*tasks;
 	size_t				tasks_pos;
 	struct xarray			told;
 	struct perf_living		living;
@@ -98,8 +94,12 @@ static int check_killed(void)
 
 static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 {
-	void *old = xa_load(&stream->told, tid);
+	void *old;
 
+	/* There is no such task. Others would take much memory. */
+	if (tid >= PID_MAX_LIMIT)
+		return 0;
+	old = xa_load(&stream->told, tid);
 	if (old)
 		what |= xa_to_value(old);
 	return xa_err(xa_store(&stream->told, tid, xa_mk_value(what), PERF_COPY_GFP));
@@ -119,20 +119,36 @@ static int note_comm(struct perf_stream *stream, const struct perf_event_header 
 	return note_told(stream, body->tid, what);
 }
 
-/* Bytes of the body of a record of a task, before its text; 0: it is no such record. */
-static size_t task_body(u32 type)
+/* Bodies of records, see enum perf_event_type */
+struct namespaces_body {
+	u32	pid, tid;
+	u64	nr;
+};
+
+struct text_poke_body {
+	u64	addr;
+	u16	old_len, new_len;
+} __packed;
+
+/* Bytes of the body of a record, before its text; 0: it is none that readers could fail at. */
+static size_t record_body(u32 type)
 {
 	switch (type) {
 	case PERF_RECORD_COMM:
 		return sizeof(struct perf_comm_body);
 	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
 		return sizeof(struct perf_fork_body);
 	case PERF_RECORD_MMAP:
 		return sizeof(struct perf_mmap_body);
 	case PERF_RECORD_MMAP2:
 		return sizeof(struct perf_mmap2_body);
 	case PERF_RECORD_NAMESPACES:
-		return 2 * sizeof(u32) + sizeof(u64);
+		return sizeof(struct namespaces_body);
+	case PERF_RECORD_KSYMBOL:
+		return 2 * sizeof(u64);
+	case PERF_RECORD_TEXT_POKE:
+		return sizeof(struct text_poke_body);
 	case PERF_RECORD_CGROUP:
 		return sizeof(u64);
 	default:
@@ -140,22 +156,75 @@ static size_t task_body(u32 type)
 	}
 }
 
+/* Is there a name behind the body? */
+static bool has_text(u32 type)
+{
+	return type != PERF_RECORD_FORK && type != PERF_RECORD_EXIT &&
+	       type != PERF_RECORD_NAMESPACES && type != PERF_RECORD_TEXT_POKE;
+}
+
+/*
+ * Whoever has a buffer mapped for writing may have made it up. Readers trust that text has an
+ * end, and take other records for their own.
+ */
+static bool is_sane(const struct perf_event_header *header, size_t id_size)
+{
+	const size_t body = record_body(header->type);
+	size_t len = header->size - sizeof(*header);
+	const char *data = (void *)(header + 1);
+
+	if (header->type >= PERF_RECORD_MAX)
+		return false;
+	if (!body)
+		return true;
+	if (len < body + id_size)
+		return false;
+	len -= id_size;
+	if (header->type == PERF_RECORD_NAMESPACES) {
+		const struct namespaces_body *namespaces = (void *)data;
+
+		return namespaces->nr <= (len - body) / sizeof(struct perf_ns_link_info);
+	}
+	if (header->type == PERF_RECORD_TEXT_POKE) {
+		const struct text_poke_body *poke = (void *)data;
+
+		return poke->old_len + poke->new_len <= len - body;
+	}
+	return !has_text(header->type) || (len > body && !data[len - 1]);
+}
+
+static bool tells_of_task(u32 type)
+{
+	switch (type) {
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_NAMESPACES:
+	case PERF_RECORD_CGROUP:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* User space wrote it, perhaps for other sample_id fields than those of the first event. */
 static int add_older(struct perf_stream *stream, const struct perf_event_header *header,
 		     size_t id_size)
 {
-	const size_t body = task_body(header->type);
+	const size_t body = record_body(header->type);
 	const char *data = (void *)(header + 1);
 	size_t len = header->size - sizeof(*header), start;
 
-	if (!body || len < body + id_size)
+	if (!tells_of_task(header->type) || len < body + id_size)
+		return 0;
+	if (header->type == PERF_RECORD_NAMESPACES && !is_sane(header, id_size))
 		return 0;
 	len -= id_size;
 	start = perf_out_begin(&stream->out, header->type, header->misc);
 	perf_out_add(&stream->out, data, len);
 	/* Readers trust that text has an end. */
-	if (header->type != PERF_RECORD_FORK && header->type != PERF_RECORD_NAMESPACES &&
-	    (len == body || data[len - 1]))
+	if (has_text(header->type) && (len == body || data[len - 1]))
 		perf_out_add(&stream->out, NULL, 1);
 	perf_out_end(&stream->out, start, true);
 	return note_comm(stream, header, false);
@@ -177,13 +246,11 @@ static int make_older(struct perf_stream *stream)
 {
 	const size_t id_size = older_id_size(stream->events);
 	const struct perf_event_header *header;
-	const void *records;
 	int ret = 0;
-	size_t len;
 
-	records = perf_tasks_data(stream->tasks, &len);
 	while (!ret && stream->out.len < PERF_STREAM_CHUNK) {
-		header = perf_next_record(records, len, stream->tasks_pos);
+		header = perf_next_record(stream->source->tasks, stream->source->tasks_len,
+					  stream->tasks_pos);
 		if (!header) {
 			stream->stage++;
 			break;
@@ -269,7 +336,7 @@ static int take_copy(struct perf_stream *stream, const struct perf_copy_event *e
 	ret = perf_copy_reserve(pages);
 	if (ret)
 		return ret;
-	copy = perf_copy_buffer(stream->ns, event);
+	copy = stream->source->copy(stream->source, event);
 	if (IS_ERR_OR_NULL(copy)) {
 		perf_copy_unreserve(pages);
 		return PTR_ERR_OR_ZERO(copy);
@@ -363,6 +430,8 @@ static int check_record(struct perf_stream *stream)
 	is_sample = record.header->type == PERF_RECORD_SAMPLE;
 	if (is_sample && stream->no_samples)
 		return 0;
+	if (!is_sane(record.header, record.event ? perf_out_id_size(&record.event->attr) : 0))
+		return 0;
 	/* Without sample_id fields, nobody asks whose it is. */
 	if (!record.event && (is_sample || events->all[0].attr.sample_id_all))
 		return 0;
@@ -392,7 +461,6 @@ static const struct perf_event_header *find_record(struct perf_stream *stream)
 	return perf_copy_header(copy, stream->record);
 }
 
-/* A copy has the newest record first, and is read from the other end. */
 static ssize_t read_copy(struct perf_stream *stream, void *buf, size_t len)
 {
 	const struct perf_event_header *header = find_record(stream);
@@ -415,10 +483,10 @@ static ssize_t read_copy(struct perf_stream *stream, void *buf, size_t len)
  * @buf:	where to
  * @len:	bytes that there is room for
  *
- * Called with the creds of who reads, without a lock of persistent events.
+ * Called with the creds of who reads, without a lock.
  *
- * Return: the number of bytes, 0 at the end; or an error, see perf_copy_buffer() and
- * perf_out_attrs(), after which the stream can only be freed.
+ * Return: the number of bytes, 0 at the end; or an error, see struct
+ * perf_copy_source and perf_out_attrs(), after which the stream can only be freed.
  */
 ssize_t perf_stream_read(struct perf_stream *stream, void *buf, size_t len)
 {
@@ -453,8 +521,8 @@ static void free_stream(struct perf_copy_garbage *garbage)
 	perf_out_free(&stream->out);
 	kfree(stream->modules.bases);
 	xa_destroy(&stream->told);
-	perf_tasks_put(stream->tasks);
 	perf_copy_put_events(stream->events);
+	stream->source->free(stream->source);
 	kfree(stream);
 }
 
@@ -470,37 +538,36 @@ void perf_stream_free(struct perf_stream *stream)
 
 /**
  * perf_stream_make - begin a stream
- * @ns:		the namespace or snapshot, with a reference of whoever reads, while they do
+ * @source:	where from, which goes with the stream, or is freed here
  * @cpu:	of that CPU alone, or -1
  *
- * Called with the creds of who reads, without a lock of persistent events.
+ * Called with the creds of who reads, without a lock.
  *
- * Return: the stream, or an error, see perf_copy_get_events().
+ * Return: the stream; or -ENOMEM, or see struct perf_copy_source.
  */
-struct perf_stream *perf_stream_make(struct perf_persist_ns *ns, int cpu)
+struct perf_stream *perf_stream_make(struct perf_copy_source *source, int cpu)
 {
 	struct perf_copy_events *events;
 	struct perf_stream *stream;
 
-	events = perf_copy_get_events(ns);
-	if (IS_ERR(events))
-		return ERR_CAST(events);
-	stream = kzalloc(sizeof(*stream), PERF_COPY_GFP);
+	events = source->get_events(source);
+	stream = IS_ERR(events) ? NULL : kzalloc(sizeof(*stream), PERF_COPY_GFP);
 	if (!stream) {
+		source->free(source);
+		if (IS_ERR(events))
+			return ERR_CAST(events);
 		perf_copy_put_events(events);
 		return ERR_PTR(-ENOMEM);
 	}
-	stream->ns = ns;
+	stream->source = source;
 	stream->cpu = cpu;
 	stream->events = events;
 	stream->garbage.free = free_stream;
-	xa_init(&stream->told);
+	xa_init_flags(&stream->told, XA_FLAGS_ACCOUNT);
 	stream->living = (struct perf_living){
 		.pid_ns	= events->nr ? events->all[0].pid_ns : NULL,
-		.before	= is_snapshot(ns) ? ns->swap_begin_ns : ktime_get_boottime_ns(),
+		.before	= source->before,
 		.told	= &stream->told,
 	};
-	scoped_guard(mutex, &perf_persist_lock)
-		stream->tasks = perf_tasks_get(ns->tasks);
 	return stream;
 }

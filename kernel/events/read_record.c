@@ -10,7 +10,7 @@
 #include <linux/perf_event.h>
 #include <linux/string.h>
 
-#include "persistent_copy.h"
+#include "read.h"
 
 /* What is left of a record, in words */
 struct words {

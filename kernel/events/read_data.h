@@ -2,15 +2,17 @@
 /*
  * A perf.data stream, in memory until somebody reads it.
  */
-#ifndef _KERNEL_EVENTS_PERSISTENT_DATA_H
-#define _KERNEL_EVENTS_PERSISTENT_DATA_H
+#ifndef _KERNEL_EVENTS_READ_DATA_H
+#define _KERNEL_EVENTS_READ_DATA_H
 
 #include <linux/bits.h>
 #include <linux/buildid.h>
+#include <linux/perf_read.h>
 #include <linux/types.h>
 
 struct perf_copy;
 struct perf_copy_events;
+struct perf_copy_source;
 struct perf_event_attr;
 struct perf_format;
 struct pid_namespace;
@@ -55,7 +57,7 @@ struct perf_out {
 	bool		failed;
 };
 
-/* persistent_out.c */
+/* read_out.c */
 void perf_out_add(struct perf_out *out, const void *data, size_t len);
 bool perf_out_room(struct perf_out *out, size_t len);
 __printf(2, 3) void perf_out_printf(struct perf_out *out, const char *fmt, ...);
@@ -104,18 +106,14 @@ struct perf_living {
 extern const void __start_notes;
 extern const void __stop_notes;
 
-/* persistent_maps.c */
+/* read_maps.c */
 void perf_out_kernel(struct perf_out *out);
 int perf_out_modules(struct perf_out *out, struct perf_modules *modules,
 		     const struct perf_copy_events *events, const struct perf_copy *copy);
 int perf_out_living(struct perf_out *out, struct perf_living *living, size_t enough);
 
-struct perf_stream;
-struct perf_persist_ns;
 
-/* persistent_data.c */
-struct perf_stream *perf_stream_make(struct perf_persist_ns *ns, int cpu);
-ssize_t perf_stream_read(struct perf_stream *stream, void *buf, size_t len);
-void perf_stream_free(struct perf_stream *stream);
+/* read_data.c */
+struct perf_stream *perf_stream_make(struct perf_copy_source *source, int cpu);
 
-#endif /* _KERNEL_EVENTS_PERSISTENT_DATA_H */
+#endif /* _KERNEL_EVENTS_READ_DATA_H */

@@ -28,8 +28,8 @@
 
 #include <asm/sections.h>
 
-#include "persistent_copy.h"
-#include "persistent_data.h"
+#include "read.h"
+#include "read_data.h"
 
 /* As in tools/lib/perf/include/perf/event.h */
 #define PERF_RECORD_HEADER_BUILD_ID	67
@@ -381,6 +381,13 @@ static struct task_struct *next_living(struct perf_living *living)
 	return task;
 }
 
+/* Whoever may record all tasks gets their names anyway. */
+static bool may_know_name(struct task_struct *task)
+{
+	return !perf_allow_cpu() ||
+	       ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
+}
+
 static int add_living(struct perf_out *out, struct task_struct *task, struct perf_living *living,
 		      size_t enough)
 {
@@ -390,7 +397,7 @@ static int add_living(struct perf_out *out, struct task_struct *task, struct per
 	/* It may be gone. */
 	if (!pid || task->start_boottime >= living->before)
 		return 0;
-	if (!(told & PERF_TOLD_NAME) && !living->address)
+	if (!(told & PERF_TOLD_NAME) && !living->address && may_know_name(task))
 		add_comm(out, task, pid, living->tid);
 	if (pid == living->tid && !(told & PERF_TOLD_MAPS))
 		return add_maps(out, task, living, enough);

@@ -2,16 +2,48 @@
 /*
  * Private copies of buffers, for readers in the kernel.
  */
-#ifndef _KERNEL_EVENTS_PERSISTENT_COPY_H
-#define _KERNEL_EVENTS_PERSISTENT_COPY_H
+#ifndef _KERNEL_EVENTS_READ_H
+#define _KERNEL_EVENTS_READ_H
 
 #include <linux/llist.h>
 #include <linux/perf_event.h>
+#include <linux/perf_read.h>
+#include <linux/refcount.h>
+#include <linux/trace_events.h>
+#include <linux/types.h>
 
-#include "persistent_internal.h"
-
+struct perf_buffer;
 struct pid_namespace;
 struct task_struct;
+
+/**
+ * struct perf_format - what records of a tracepoint look like
+ * @refs:	one for each member, of snapshots, too, and for each reader that has it
+ * @node:	in the hash table of all of them
+ * @id:		type number of the tracepoint
+ * @system:	the first part of its name
+ * @name:	the second part
+ * @print_fmt:	how tools print a record
+ * @nr:		number of its fields
+ * @fields:	in the order of their declaration, without the common ones
+ */
+struct perf_format {
+	refcount_t		refs;
+	struct hlist_node	node;
+	u32			id;
+	const char		*system;
+	const char		*name;
+	const char		*print_fmt;
+	unsigned int		nr;
+	struct perf_trace_field	fields[] __counted_by(nr);
+};
+
+/* read_format.c */
+int perf_format_get(struct perf_event *event, struct perf_format **format);
+struct perf_format *perf_format_share(struct perf_format *format);
+void perf_format_put(struct perf_format *format);
+const char *perf_known_name(const struct perf_event_attr *attr);
+bool perf_known_event(const char *name, struct perf_event_attr *attr);
 
 /* Whoever reads pays. Nobody is killed to make room for a copy. */
 #define PERF_COPY_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -19,8 +51,8 @@ struct task_struct;
 /**
  * struct perf_copy_event - an event that records may be of
  * @id:		its id
- * @owner:	id of the member whose buffer it writes to, or 0
- * @cpu:	its CPU
+ * @owner:	id of the event whose buffer it writes to, or 0
+ * @cpu:	its CPU, or -1
  * @size:	bytes of its own buffer, if it has one; and then:
  * @writers:	how many of these events write to it
  * @names:	some of them tell of tasks
@@ -45,7 +77,7 @@ struct perf_copy_event {
 };
 
 /**
- * struct perf_copy_events - the events of a namespace, or of a snapshot
+ * struct perf_copy_events - the events that somebody reads
  * @nr:		how many there are
  * @max:	how many there is room for
  * @live:	they record
@@ -60,13 +92,14 @@ struct perf_copy_events {
 
 /**
  * struct perf_copy - what a buffer held
- * @owner:	id of the member that has the buffer
- * @cpu:	its CPU
+ * @owner:	id of the event that has the buffer
+ * @cpu:	its CPU, or -1
  * @whole:	nothing that was ever written is missing
  * @pages:	what the copy takes
  * @nr:		number of records, all of them whole
- * @len:	bytes of them
- * @data:	the records, the newest first
+ * @len:	where they end
+ * @skip:	where they begin in @data
+ * @data:	the records, as they were in the buffer
  * @starts:	where each of them starts, in units of eight bytes; the oldest first
  */
 struct perf_copy {
@@ -76,6 +109,7 @@ struct perf_copy {
 	unsigned long		pages;
 	unsigned long		nr;
 	unsigned long		len;
+	unsigned long		skip;
 	void			*data;
 	u32			*starts;
 };
@@ -121,16 +155,75 @@ perf_copy_events_end(const struct perf_copy_events *events)
 	return events->all + events->nr;
 }
 
-/* persistent_copy.c */
-struct perf_copy_events *perf_copy_get_events(struct perf_persist_ns *ns);
-void perf_copy_put_events(struct perf_copy_events *events);
+/**
+ * struct perf_copy_source - what a reader reads; belongs to it
+ * @get_events:	what records may be of, with the creds of who reads; or an error
+ * @copy:	what the buffer of an event held; NULL if there is none any more; or an error
+ * @check:	0, or an error if there is nothing to read any more
+ * @free:	frees all of it
+ * @tasks:	records of tasks that are older, or NULL. Nothing in them is trusted
+ * @tasks_len:	bytes of these
+ * @before:	tasks that came later may have the pid of one that was recorded; in ns of
+ *		CLOCK_BOOTTIME
+ *
+ * All are called without a lock.
+ */
+struct perf_copy_source {
+	struct perf_copy_events	*(*get_events)(struct perf_copy_source *source);
+	struct perf_copy	*(*copy)(struct perf_copy_source *source,
+					 const struct perf_copy_event *owner);
+	int			(*check)(struct perf_copy_source *source);
+	void			(*free)(struct perf_copy_source *source);
+	const void		*tasks;
+	size_t			tasks_len;
+	u64			before;
+};
+
+/**
+ * struct perf_copy_from - a buffer that is to be copied
+ * @rb:		the buffer, of which the caller has a reference
+ * @cpu:	that its writers are on; -1 if they follow
+ * @target:	this task, of which the caller has a reference
+ * @forward:	its writers wait for who reads, see perf_event_mmap_page::data_tail
+ * @first:	it is the first buffer of its events
+ * @done:	nobody writes any more, and got to:
+ * @head:	that
+ */
+struct perf_copy_from {
+	struct perf_buffer	*rb;
+	int			cpu;
+	struct task_struct	*target;
+	bool			forward;
+	bool			first;
+	bool			done;
+	unsigned long		head;
+};
+
+/**
+ * struct perf_head_read - how far the writers of a buffer are
+ * @rb:		the buffer
+ * @head:	up to where they have reserved space; it counts down
+ * @writing:	a record there is not complete
+ */
+struct perf_head_read {
+	struct perf_buffer	*rb;
+	unsigned long		head;
+	bool			writing;
+};
+
+/* read_copy.c */
 const struct perf_copy_event *perf_copy_find_event(const struct perf_copy_events *events, u64 id);
+void perf_copy_put_events(struct perf_copy_events *events);
+void perf_copy_count_writers(struct perf_copy_events *events);
+bool perf_memory_left(unsigned long pages);
+void perf_copy_flush(void);
 void perf_copy_free_later(struct perf_copy_garbage *garbage);
 int perf_copy_reserve(unsigned long pages);
 void perf_copy_unreserve(unsigned long pages);
 unsigned long perf_copy_max_pages(const struct perf_copy_event *owner);
-struct perf_copy *perf_copy_buffer(struct perf_persist_ns *ns,
-				   const struct perf_copy_event *owner);
+struct perf_head_read perf_read_head(struct perf_buffer *rb, int cpu);
+struct perf_copy *perf_copy_make(const struct perf_copy_from *from,
+				 const struct perf_copy_event *owner);
 void perf_copy_free(struct perf_copy *copy);
 
 /**
@@ -169,7 +262,7 @@ struct perf_copy_record {
 	const void			*raw;
 };
 
-/* persistent_record.c */
+/* read_record.c */
 void perf_copy_read(const struct perf_copy *copy, const struct perf_copy_events *events,
 		    unsigned long i, struct perf_copy_record *record);
 
@@ -187,30 +280,23 @@ struct perf_fork_body {
 
 struct perf_comms;
 
-/* persistent_comm.c */
+/* read_comm.c */
 struct task_struct *perf_next_task(int *nr, struct pid_namespace *pid_ns);
 struct perf_comms *perf_comms_alloc(struct pid_namespace *pid_ns);
 int perf_comms_add_live(struct perf_comms *comms);
 int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *events,
 		   const struct perf_copy *copy);
-int perf_comms_add_tasks(struct perf_comms *comms, const struct perf_tasks *tasks);
+int perf_comms_add_tasks(struct perf_comms *comms, const void *tasks, size_t len);
 int perf_comms_sort(struct perf_comms *comms);
 bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_record *record,
 		     char *comm);
 void perf_comms_free(struct perf_comms *comms);
 
-struct perf_text;
-struct seq_file;
-
-/* persistent_text.c */
-struct perf_text *perf_text_make(struct perf_persist_ns *ns, int cpu);
-void perf_text_free(struct perf_text *text);
-int perf_text_seek(struct perf_text *text, loff_t pos);
-int perf_text_next(struct perf_text *text);
-int perf_text_show(struct perf_text *text, struct seq_file *m);
+/* read_text.c */
+struct perf_text *perf_text_make(struct perf_copy_source *source, int cpu);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 void perf_text_show_fields(struct seq_file *m, const struct perf_copy_record *record);
 #endif
 
-#endif /* _KERNEL_EVENTS_PERSISTENT_COPY_H */
+#endif /* _KERNEL_EVENTS_READ_H */

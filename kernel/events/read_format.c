@@ -15,7 +15,84 @@
 #include <linux/string.h>
 #include <linux/trace_events.h>
 
-#include "persistent_internal.h"
+#include "read.h"
+
+#define PERF_FORMAT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+static const struct {
+	const char	*name;
+	u32		type;
+	u64		config;
+} perf_known_events[] = {
+	/* Of several names the first one is printed. */
+	{ "cpu-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	{ "task-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
+	{ "page-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "context-switches",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cs",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cpu-migrations",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "migrations",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "minor-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+	{ "major-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+	{ "alignment-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS },
+	{ "emulation-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS },
+	{ "dummy",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY },
+	{ "cgroup-switches",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES },
+	{ "cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "cpu-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "instructions",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ "cache-references",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
+	{ "cache-misses",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES },
+	{ "branches",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-misses",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+	{ "bus-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES },
+	{ "stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
+	{ "stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
+	{ "ref-cycles",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES },
+};
+
+/**
+ * perf_known_name - the name that is printed for an event
+ * @attr:	the event
+ *
+ * Return: the name, or NULL if it takes more than that to say what it is.
+ */
+const char *perf_known_name(const struct perf_event_attr *attr)
+{
+	int i;
+
+	if (attr->config1 || attr->config2 || attr->config3)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(perf_known_events); i++) {
+		if (perf_known_events[i].type == attr->type &&
+		    perf_known_events[i].config == attr->config)
+			return perf_known_events[i].name;
+	}
+	return NULL;
+}
+
+/**
+ * perf_known_event - find an event by its name
+ * @name:	the name
+ * @attr:	out: its type and config
+ *
+ * Return: false if there is none.
+ */
+bool perf_known_event(const char *name, struct perf_event_attr *attr)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(perf_known_events); i++) {
+		if (strcmp(name, perf_known_events[i].name))
+			continue;
+		attr->type = perf_known_events[i].type;
+		attr->config = perf_known_events[i].config;
+		return true;
+	}
+	return false;
+}
 
 #ifdef CONFIG_EVENT_TRACING
 
@@ -42,8 +119,8 @@ static int copy_field(const struct perf_trace_field *field, void *data)
 	struct perf_trace_field *copy = &walk->format->fields[walk->nr];
 
 	*copy = *field;
-	copy->name = kstrdup_const(field->name, PERF_PERSIST_GFP);
-	copy->type = kstrdup_const(field->type, PERF_PERSIST_GFP);
+	copy->name = kstrdup_const(field->name, PERF_FORMAT_GFP);
+	copy->type = kstrdup_const(field->type, PERF_FORMAT_GFP);
 	/* Also half of it is freed. */
 	walk->nr++;
 	return copy->name && copy->type ? 0 : -ENOMEM;
@@ -95,16 +172,16 @@ static struct perf_format *copy_format(struct trace_event_call *call)
 	int ret;
 
 	perf_trace_walk_fields(call, count_field, &walk);
-	format = kzalloc(struct_size(format, fields, walk.nr), PERF_PERSIST_GFP);
+	format = kzalloc(struct_size(format, fields, walk.nr), PERF_FORMAT_GFP);
 	if (!format)
 		return NULL;
 
 	refcount_set(&format->refs, 1);
 	format->id = call->event.type;
 	format->nr = walk.nr;
-	format->system = kstrdup_const(call->class->system, PERF_PERSIST_GFP);
-	format->name = kstrdup_const(trace_event_name(call), PERF_PERSIST_GFP);
-	format->print_fmt = kstrdup_const(call->print_fmt, PERF_PERSIST_GFP);
+	format->system = kstrdup_const(call->class->system, PERF_FORMAT_GFP);
+	format->name = kstrdup_const(trace_event_name(call), PERF_FORMAT_GFP);
+	format->print_fmt = kstrdup_const(call->print_fmt, PERF_FORMAT_GFP);
 	walk = (struct field_walk){ .format = format };
 	ret = perf_trace_walk_fields(call, copy_field, &walk);
 	if (!ret && format->system && format->name && format->print_fmt)

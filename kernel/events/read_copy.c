@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Private copies of buffers, for readers in the kernel.
+ *
+ * A buffer is copied while its events go on writing to it, as any reader does: read
+ * data_head, copy, ask how far the writers have reserved meanwhile, and keep the records
+ * that end at or below that position plus the size. What is left are whole records that
+ * nobody can change any more.
+ */
+#include <linux/atomic.h>
+#include <linux/bsearch.h>
+#include <linux/err.h>
+#include <linux/llist.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/vmalloc.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+#include "read.h"
+
+/* How often a copy is begun anew because less than half of it was still there */
+#define PERF_COPY_TRIES	100
+
+/*
+ * Events
+ */
+
+static int compare_id(const void *key, const void *elem)
+{
+	u64 id = *(u64 *)key, other = ((const struct perf_copy_event *)elem)->id;
+
+	return id < other ? -1 : id > other;
+}
+
+/**
+ * perf_copy_find_event - find an event by its id
+ * @events:	where to look
+ * @id:		its id
+ *
+ * Return: the event, or NULL.
+ */
+const struct perf_copy_event *perf_copy_find_event(const struct perf_copy_events *events, u64 id)
+{
+	return bsearch(&id, events->all, events->nr, sizeof(*events->all), compare_id);
+}
+
+/**
+ * perf_copy_put_events - free what perf_copy_get_events() returned
+ * @events:	that, or NULL
+ */
+void perf_copy_put_events(struct perf_copy_events *events)
+{
+	struct perf_copy_event *event;
+
+	if (!events)
+		return;
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
+		perf_format_put(event->format);
+		put_pid_ns(event->pid_ns);
+	}
+	kvfree(events);
+}
+
+/**
+ * perf_copy_count_writers - find out who writes to which buffer
+ * @events:	the events, of which all but that is known
+ */
+void perf_copy_count_writers(struct perf_copy_events *events)
+{
+	struct perf_copy_event *event, *owner;
+
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
+		owner = (struct perf_copy_event *)perf_copy_find_event(events, event->owner);
+		if (!owner)
+			continue;
+		owner->writers++;
+		owner->names |= event->attr.comm || event->attr.task;
+	}
+}
+
+/*
+ * Memory
+ */
+
+/* Of all readers, with what they are about to allocate */
+static atomic_long_t perf_copy_pages;
+
+static LLIST_HEAD(perf_copy_garbage);
+
+static void free_garbage(struct work_struct *work)
+{
+	struct llist_node *all = llist_del_all(&perf_copy_garbage);
+	struct perf_copy_garbage *garbage, *next;
+
+	llist_for_each_entry_safe(garbage, next, all, node) {
+		garbage->free(garbage);
+		cond_resched();
+	}
+}
+
+static DECLARE_WORK(perf_copy_work, free_garbage);
+
+/**
+ * perf_copy_free_later - have a worker free what was copied
+ * @garbage:	what has it
+ *
+ * It can be gigabytes, and whoever closes a file has locks of kernfs.
+ */
+void perf_copy_free_later(struct perf_copy_garbage *garbage)
+{
+	if (llist_add(&garbage->node, &perf_copy_garbage))
+		queue_work(system_unbound_wq, &perf_copy_work);
+}
+
+/**
+ * perf_memory_left - may so much be allocated for buffers
+ * @pages:	number of pages, all that are going to be allocated at once
+ *
+ * Order-0 allocations only fail when all is gone, and then others have nothing.
+ *
+ * Return: false if it is more than half of what is available.
+ */
+bool perf_memory_left(unsigned long pages)
+{
+	return pages <= si_mem_available() / 2;
+}
+
+/**
+ * perf_copy_flush - wait until what is no longer needed is freed
+ *
+ * Called without a lock.
+ */
+void perf_copy_flush(void)
+{
+	flush_work(&perf_copy_work);
+}
+
+static bool reserve(unsigned long pages)
+{
+	unsigned long sum = atomic_long_add_return(pages, &perf_copy_pages);
+
+	if (sum >= pages && perf_memory_left(sum))
+		return true;
+	perf_copy_unreserve(pages);
+	return false;
+}
+
+/**
+ * perf_copy_reserve - may so much be allocated for copies
+ * @pages:	number of pages
+ *
+ * perf_copy_unreserve() undoes it. Called without a lock.
+ *
+ * Return: 0, or -ENOMEM if all readers together would have more than half of what is
+ * available.
+ */
+int perf_copy_reserve(unsigned long pages)
+{
+	if (reserve(pages))
+		return 0;
+	/* There may be some that is being freed. */
+	perf_copy_flush();
+	return reserve(pages) ? 0 : -ENOMEM;
+}
+
+/**
+ * perf_copy_unreserve - give back what perf_copy_reserve() allowed
+ * @pages:	number of pages
+ */
+void perf_copy_unreserve(unsigned long pages)
+{
+	atomic_long_sub(pages, &perf_copy_pages);
+}
+
+/* Where each record starts, and the smallest are a header alone */
+static unsigned long index_bytes(unsigned long nr)
+{
+	return array_size(nr, sizeof(u32));
+}
+
+/**
+ * perf_copy_max_pages - what the copy of a buffer can take
+ * @owner:	the event that has the buffer
+ *
+ * Return: the number of pages.
+ */
+unsigned long perf_copy_max_pages(const struct perf_copy_event *owner)
+{
+	return PFN_UP(owner->size) +
+	       PFN_UP(index_bytes(owner->size / sizeof(struct perf_event_header)));
+}
+
+/*
+ * Buffers
+ */
+
+static void read_head(void *arg)
+{
+	struct perf_head_read *read = arg;
+
+	read->head = local_read(&read->rb->head);
+	read->writing = READ_ONCE(read->rb->nest);
+}
+
+/**
+ * perf_read_head - find out how far the writers of a buffer are
+ * @rb:		the buffer
+ * @cpu:	that they are on
+ *
+ * They reserve space on their CPU with interrupts on, before they publish anything in
+ * data_head, so it is read there: what an interrupt in between has overwritten is then
+ * known.
+ *
+ * Return: the head, and whether a record was being written.
+ */
+struct perf_head_read perf_read_head(struct perf_buffer *rb, int cpu)
+{
+	struct perf_head_read read = { .rb = rb };
+
+	/* Nobody writes on a CPU that is offline. */
+	if (smp_call_function_single(cpu, read_head, &read, 1))
+		read_head(&read);
+	return read;
+}
+
+static void copy_ring(void *to, struct perf_buffer *rb, unsigned long pos, unsigned long len)
+{
+	unsigned long page_size = PAGE_SIZE << page_order(rb);
+
+	while (len) {
+		unsigned long offset = pos & (perf_data_size(rb) - 1);
+		unsigned long here = offset & (page_size - 1);
+		unsigned long n = min(len, page_size - here);
+
+		/* It may be written to meanwhile: what that spoils is dropped later. */
+		data_race(memcpy(to, rb->data_pages[offset / page_size] + here, n));
+		to += n;
+		pos += n;
+		len -= n;
+		cond_resched();
+	}
+}
+
+/*
+ * How much of @rb was written to. @head counts down from 0. On 32 bit it comes around after a
+ * while: there, what was never written is taken as well. It is zero, and no record.
+ */
+static unsigned long written(struct perf_buffer *rb, unsigned long head)
+{
+	return IS_ENABLED(CONFIG_64BIT) ? min(-head, perf_data_size(rb)) : perf_data_size(rb);
+}
+
+static unsigned long reserved_head(const struct perf_copy_from *from)
+{
+	int cpu;
+
+	smp_rmb(); /* What was copied was written before the task left for this CPU. */
+	cpu = from->target ? task_cpu(from->target) : from->cpu;
+	return from->done ? from->head : perf_read_head(from->rb, cpu).head;
+}
+
+/* Returns whether at least half of it is good. */
+static bool try_copy(struct perf_copy *copy, const struct perf_copy_from *from, unsigned long max)
+{
+	struct perf_buffer *rb = from->rb;
+	unsigned long size = perf_data_size(rb), head, reserved, len, overwritten;
+
+	head = READ_ONCE(rb->user_page->data_head);
+	smp_rmb(); /* C, matches B in rb_publish_outermost() */
+	len = min(written(rb, head), max);
+	copy_ring(copy->data, rb, head, len);
+	reserved = reserved_head(from);
+
+	overwritten = head - reserved;
+	copy->len = 0;
+	if (!(head & (sizeof(u64) - 1)) && overwritten < size)
+		copy->len = min(len, size - overwritten);
+	/* On 32 bit, nobody knows. */
+	copy->whole = IS_ENABLED(CONFIG_64BIT) && from->first && copy->len == -head;
+	return copy->len >= len / 2;
+}
+
+/*
+ * Its writers wait for whoever reads, who says in data_tail how far that is. Whoever has it
+ * mapped can write what they like to the tail, to the head and between them: then there
+ * may be anything in the copy, but it is of this buffer.
+ */
+static bool try_copy_forward(struct perf_copy *copy, const struct perf_copy_from *from,
+			     unsigned long max)
+{
+	struct perf_event_mmap_page *page = from->rb->user_page;
+	unsigned long size = perf_data_size(from->rb), head, tail, len, begin;
+
+	copy->len = 0;
+	copy->skip = 0;
+	tail = READ_ONCE(page->data_tail);
+	head = READ_ONCE(page->data_head);
+	smp_rmb(); /* C, matches B in rb_publish_outermost() */
+	len = head - tail;
+	if ((head | tail) & (sizeof(u64) - 1) || len > size)
+		return false;
+	len = min(len, max);
+	copy_ring(copy->data, from->rb, tail, len);
+
+	smp_rmb(); /* The writers go on as far as the tail allows, and it may have moved. */
+	begin = READ_ONCE(page->data_tail);
+	if (begin & (sizeof(u64) - 1) || begin - tail > len)
+		return false;
+	copy->skip = begin - tail;
+	copy->len = len;
+	return true;
+}
+
+/* Counts the records, and cuts off what is none. */
+static void count_records(struct perf_copy *copy)
+{
+	const struct perf_event_header *header;
+	unsigned long pos;
+
+	for (pos = copy->skip; (header = perf_next_record(copy->data, copy->len, pos));
+	     pos += header->size)
+		copy->nr++;
+	copy->whole &= pos == copy->len;
+	copy->len = pos;
+}
+
+static int index_records(struct perf_copy *copy, bool forward)
+{
+	const struct perf_event_header *header;
+	unsigned long pos, i;
+
+	count_records(copy);
+	if (!copy->nr)
+		return 0;
+	copy->starts = kvmalloc(index_bytes(copy->nr), PERF_COPY_GFP);
+	if (!copy->starts)
+		return -ENOMEM;
+	copy->pages += PFN_UP(index_bytes(copy->nr));
+	for (pos = copy->skip, i = 0; i < copy->nr; i++, pos += header->size) {
+		header = copy->data + pos;
+		copy->starts[forward ? i : copy->nr - 1 - i] = pos / sizeof(u64);
+	}
+	for (i = 1; !forward && i < copy->nr; i++) {
+		/* It was written together with the newer one behind it, and tells of before. */
+		if (perf_copy_header(copy, i)->type == PERF_RECORD_LOST) {
+			swap(copy->starts[i], copy->starts[i - 1]);
+			i++;
+		}
+	}
+	return 0;
+}
+
+/* Until it has been filled once, there is no need for as much as it can take. */
+static unsigned long bytes_held(const struct perf_copy_from *from)
+{
+	unsigned long head = READ_ONCE(from->rb->user_page->data_head);
+
+	if (from->forward)
+		return perf_data_size(from->rb);
+	return min(written(from->rb, head) + PAGE_SIZE, perf_data_size(from->rb));
+}
+
+/* No more than @max: so much the caller has reserved. */
+static int fill_copy(struct perf_copy *copy, const struct perf_copy_from *from, unsigned long max)
+{
+	bool (*try)(struct perf_copy *copy, const struct perf_copy_from *from, unsigned long max);
+	int tries = 0;
+
+	try = from->forward ? try_copy_forward : try_copy;
+	max = min(max, PAGE_ALIGN(bytes_held(from)));
+	if (!max)
+		return 0;
+	copy->data = __vmalloc(max, PERF_COPY_GFP);
+	if (!copy->data)
+		return -ENOMEM;
+	copy->pages = PFN_UP(max);
+
+	/* The writers may have been faster, or the reader have lost its CPU. */
+	do {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	} while (!try(copy, from, max) && ++tries < PERF_COPY_TRIES && !from->done);
+	return index_records(copy, from->forward);
+}
+
+/**
+ * perf_copy_free - free a copy
+ * @copy:	the copy, or NULL
+ */
+void perf_copy_free(struct perf_copy *copy)
+{
+	if (!copy)
+		return;
+	kvfree(copy->starts);
+	vfree(copy->data);
+	kfree(copy);
+}
+
+/**
+ * perf_copy_make - copy what a buffer holds
+ * @from:	the buffer
+ * @owner:	the event that has it
+ *
+ * Called without a lock, after perf_copy_reserve() for perf_copy_max_pages(). What has become
+ * larger since is copied in part.
+ *
+ * Return: the copy, which may be empty; or -ENOMEM, or -EINTR.
+ */
+struct perf_copy *perf_copy_make(const struct perf_copy_from *from,
+				 const struct perf_copy_event *owner)
+{
+	struct perf_copy *copy;
+	int ret;
+
+	copy = kzalloc(sizeof(*copy), PERF_COPY_GFP);
+	if (!copy)
+		return ERR_PTR(-ENOMEM);
+
+	copy->owner = owner->id;
+	copy->cpu = from->cpu;
+	ret = fill_copy(copy, from, owner->size);
+	if (!ret)
+		return copy;
+	perf_copy_free(copy);
+	return ERR_PTR(ret);
+}

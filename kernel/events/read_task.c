@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ring buffers of the events that a task has open, for readers in the kernel.
+ *
+ * Whoever may attach to a task can have its file descriptors and map what they lead to, see
+ * pidfd_getfd(). So they may read it as well. What they get is a copy, made at once, of all
+ * that a buffer holds: they keep neither the events nor the buffer, and take nothing away
+ * from whoever has it mapped.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/perf_read.h>
+#include <linux/pid_namespace.h>
+#include <linux/ptrace.h>
+#include <linux/rculist.h>
+#include <linux/rwsem.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/user_namespace.h>
+
+#include "internal.h"
+#include "read.h"
+#include "read_data.h"
+
+/**
+ * struct number_list - numbers of events or of buffers
+ * @nr:		how many there are
+ * @max:	how many there is room for
+ * @all:	the numbers
+ */
+struct number_list {
+	unsigned int	nr;
+	unsigned int	max;
+	u64		*all;
+};
+
+static int add_number(struct number_list *list, u64 number)
+{
+	unsigned int max = list->max ? 2 * list->max : 64;
+	u64 *all;
+
+	if (list->nr == list->max) {
+		all = kvmalloc_array(max, sizeof(*all), PERF_COPY_GFP);
+		if (!all)
+			return -ENOMEM;
+		if (list->nr)
+			memcpy(all, list->all, array_size(list->nr, sizeof(*all)));
+		kvfree(list->all);
+		list->all = all;
+		list->max = max;
+	}
+	list->all[list->nr++] = number;
+	return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	u64 x = *(u64 *)a, y = *(u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* In their order, each of them once */
+static void sort_numbers(struct number_list *list)
+{
+	unsigned int i, nr = 0;
+
+	sort(list->all, list->nr, sizeof(*list->all), compare_numbers, NULL);
+	for (i = 0; i < list->nr; i++) {
+		if (!i || list->all[i] != list->all[i - 1])
+			list->all[nr++] = list->all[i];
+	}
+	list->nr = nr;
+}
+
+/*
+ * What a task has open
+ */
+
+typedef int (*buffer_fn)(struct file *file, struct perf_buffer *rb, void *data);
+
+/*
+ * Those of the files that can be mapped for writing: who reads persistent events has files that
+ * cannot, whose right to the buffer depends on more than that they are open. There is perffs.
+ */
+static int visit_file(struct file *file, buffer_fn fn, void *data)
+{
+	struct perf_buffer *rb;
+	int ret = 0;
+
+	if (IS_ERR(perf_get_event(file)) || !(file->f_mode & FMODE_WRITE))
+		return 0;
+	rb = ring_buffer_get(file->private_data);
+	if (!rb)
+		return 0;
+	if (rb->nr_pages)
+		ret = fn(file, rb, data);
+	ring_buffer_put(rb);
+	return ret;
+}
+
+/* Until @fn returns something else than 0 */
+static int visit_files(struct task_struct *task, buffer_fn fn, void *data)
+{
+	struct file *file;
+	unsigned int fd;
+	int ret = 0;
+
+	for (fd = 0; !ret; fd++) {
+		scoped_guard(rcu)
+			file = task_lookup_next_fdget_rcu(task, &fd);
+		if (!file)
+			break;
+		ret = visit_file(file, fn, data);
+		fput(file);
+		cond_resched();
+		if (fatal_signal_pending(current))
+			ret = -EINTR;
+	}
+	return ret;
+}
+
+/* While it looks, the task gets no other rights: it does not exec. */
+static int look_at_task(struct task_struct *task, unsigned int mode, buffer_fn fn, void *data)
+{
+	int ret = down_read_killable(&task->signal->exec_update_lock);
+
+	if (ret)
+		return ret;
+	if (ptrace_may_access(task, PTRACE_MODE_ATTACH_FSCREDS | mode))
+		ret = visit_files(task, fn, data);
+	else
+		ret = -EACCES;
+	up_read(&task->signal->exec_update_lock);
+	return ret;
+}
+
+static int add_buffer(struct file *file, struct perf_buffer *rb, void *data)
+{
+	return add_number(data, rb->number);
+}
+
+/**
+ * perf_task_buffers - find the ring buffers that a task has open
+ * @task:	the task, with a reference of the caller's
+ * @numbers:	out: their numbers in order, for kvfree()
+ *
+ * A buffer keeps its number, and no other one gets it. Called without a lock, with the creds
+ * of who asks.
+ *
+ * Return: how many there are, or
+ *  -EACCES	the caller may not attach to the task
+ *  -ENOMEM	out of memory
+ *  -EINTR	the caller is being killed
+ */
+int perf_task_buffers(struct task_struct *task, u64 **numbers)
+{
+	struct number_list list = { };
+	int ret = look_at_task(task, PTRACE_MODE_NOAUDIT, add_buffer, &list);
+
+	if (ret) {
+		kvfree(list.all);
+		return ret;
+	}
+	sort_numbers(&list);
+	*numbers = list.all;
+	return list.nr;
+}
+
+/**
+ * struct buffer_search - a buffer, and the files that lead to it
+ * @number:	number of the buffer
+ * @rb:		the buffer, with a reference, or NULL
+ * @target:	the task that all of its events follow, with a reference, or NULL
+ * @nr:		how many files there are
+ * @max:	how many there is room for
+ * @files:	the files of the task, each with a reference, which keeps its event
+ */
+struct buffer_search {
+	u64			number;
+	struct perf_buffer	*rb;
+	struct task_struct	*target;
+	unsigned int		nr;
+	unsigned int		max;
+	struct file		**files;
+};
+
+static int add_file(struct buffer_search *search, struct file *file)
+{
+	unsigned int max = search->max ? 2 * search->max : 16;
+	struct file **files;
+
+	if (search->nr == search->max) {
+		files = kvmalloc_array(max, sizeof(*files), PERF_COPY_GFP);
+		if (!files)
+			return -ENOMEM;
+		if (search->nr)
+			memcpy(files, search->files, array_size(search->nr, sizeof(*files)));
+		kvfree(search->files);
+		search->files = files;
+		search->max = max;
+	}
+	search->files[search->nr++] = get_file(file);
+	return 0;
+}
+
+/* The same rights as to have the file, see pidfd_getfd(), and to map it */
+static int check_buffer(struct file *file, struct perf_buffer *rb, void *data)
+{
+	struct buffer_search *search = data;
+	struct perf_event *event = file->private_data;
+	int ret;
+
+	if (rb->number != search->number)
+		return 0;
+	ret = security_file_receive(file);
+	if (!ret)
+		ret = security_perf_event_read(event);
+	if (ret)
+		return ret;
+	if (!search->rb) {
+		refcount_inc(&rb->refcount);
+		search->rb = rb;
+		if (event->cpu < 0)
+			search->target = get_task_struct(event->hw.target);
+	}
+	return add_file(search, file);
+}
+
+static void end_search(struct buffer_search *search)
+{
+	while (search->nr)
+		fput(search->files[--search->nr]);
+	kvfree(search->files);
+	if (search->target)
+		put_task_struct(search->target);
+	if (search->rb)
+		ring_buffer_put(search->rb);
+}
+
+static int find_buffer(struct buffer_search *search, struct task_struct *task)
+{
+	struct perf_event *event;
+	int ret;
+
+	ret = look_at_task(task, 0, check_buffer, search);
+	if (ret)
+		return ret;
+	if (!search->rb)
+		return -ENOENT;
+	event = search->files[0]->private_data;
+	/* Whoever has it mapped to read only is not waited for: nobody knows where it begins. */
+	if (!is_write_backward(event) && search->rb->overwrite)
+		return -EOPNOTSUPP;
+	/* Children on other CPUs write to it: nobody knows where they are. */
+	if (is_write_backward(event) && READ_ONCE(search->rb->shared))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/*
+ * Copies
+ */
+
+/**
+ * struct task_source - a buffer of a task that is read
+ * @source:	what the reader knows of it
+ * @events:	the events, until the reader has them
+ * @copy:	the copy, until the reader has it
+ * @pages:	that are reserved for it, until then
+ * @ucounts:	whose RLIMIT_MEMLOCK it counts for, with a reference, or NULL
+ * @charged:	pages of that
+ */
+struct task_source {
+	struct perf_copy_source	source;
+	struct perf_copy_events	*events;
+	struct perf_copy	*copy;
+	unsigned long		pages;
+	struct ucounts		*ucounts;
+	long			charged;
+};
+
+static struct task_source *to_task_source(struct perf_copy_source *source)
+{
+	return container_of(source, struct task_source, source);
+}
+
+static struct perf_copy_events *take_events(struct perf_copy_source *source)
+{
+	struct task_source *from = to_task_source(source);
+	struct perf_copy_events *events = from->events;
+
+	from->events = NULL;
+	return events;
+}
+
+static struct perf_copy *take_copy(struct perf_copy_source *source,
+				   const struct perf_copy_event *owner)
+{
+	struct task_source *from = to_task_source(source);
+	struct perf_copy *copy = from->copy;
+
+	/* The reader has reserved as much. */
+	perf_copy_unreserve(from->pages);
+	from->pages = 0;
+	from->copy = NULL;
+	return copy;
+}
+
+static int check_source(struct perf_copy_source *source)
+{
+	return 0;
+}
+
+static void free_source(struct perf_copy_source *source)
+{
+	struct task_source *from = to_task_source(source);
+
+	perf_copy_free(from->copy);
+	perf_copy_unreserve(from->pages);
+	perf_copy_put_events(from->events);
+	if (from->ucounts) {
+		dec_rlimit_ucounts(from->ucounts, UCOUNT_RLIMIT_MEMLOCK, from->charged);
+		put_ucounts(from->ucounts);
+	}
+	kfree(from);
+}
+
+static void describe_event(struct perf_copy_event *copy, struct perf_event *event)
+{
+	const char *known = perf_known_name(&event->attr);
+
+	copy->id = event->id;
+	copy->cpu = event->cpu;
+	copy->attr = event->attr;
+	copy->pid_ns = get_pid_ns(event->ns);
+	if (copy->format)
+		scnprintf(copy->name, sizeof(copy->name), "%s:%s", copy->format->system,
+			  copy->format->name);
+	else if (known)
+		strscpy(copy->name, known);
+	else
+		scnprintf(copy->name, sizeof(copy->name), "%u:0x%llx", event->attr.type,
+			  event->attr.config);
+}
+
+/* What is stopped for good may have nothing left but its memory. */
+static int get_format(struct perf_event *event, struct perf_format **format)
+{
+	struct perf_event_context *ctx = perf_event_ctx_lock(event);
+	int ret = 0;
+
+	*format = NULL;
+	if (!(event->attach_state & PERF_ATTACH_RETIRED))
+		ret = perf_format_get(event, format);
+	perf_event_ctx_unlock(event, ctx);
+	return ret;
+}
+
+static int describe_own(struct perf_copy_events *events, const struct buffer_search *search)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < search->nr; i++) {
+		struct perf_event *event = search->files[i]->private_data;
+		struct perf_copy_event *copy = &events->all[events->nr];
+
+		ret = get_format(event, &copy->format);
+		if (ret)
+			return ret;
+		describe_event(copy, event);
+		events->nr++;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct perf_copy_event *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* One event can be behind several files. */
+static void sort_events(struct perf_copy_events *events)
+{
+	unsigned int i, nr = 0;
+
+	sort(events->all, events->nr, sizeof(*events->all), compare_events, NULL);
+	for (i = 0; i < events->nr; i++) {
+		struct perf_copy_event *event = &events->all[i];
+
+		if (i && event->id == events->all[nr - 1].id) {
+			perf_format_put(event->format);
+			put_pid_ns(event->pid_ns);
+		} else {
+			events->all[nr++] = *event;
+		}
+	}
+	events->nr = nr;
+}
+
+static bool may_attach_to_owner(struct perf_event *event)
+{
+	struct task_struct *owner = READ_ONCE(event->owner);
+
+	/* The kernel's own have an error there. */
+	return !IS_ERR_OR_NULL(owner) && ptrace_may_access(owner, PTRACE_MODE_ATTACH_FSCREDS);
+}
+
+/*
+ * Events of others that write to the buffer now. They may be gone any time, so that nothing is
+ * known of their tracepoints. -EAGAIN: there are more than there is room for.
+ */
+static int describe_others(struct perf_copy_events *events, struct perf_buffer *rb)
+{
+	unsigned int nr = events->nr;
+	struct perf_event *event;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		/* Otherwise, perf_event_open() is about to make it, or to give up. */
+		if (!smp_load_acquire(&event->ctx) || perf_copy_find_event(events, event->id))
+			continue;
+		if (!may_attach_to_owner(event))
+			return -EACCES;
+		if (nr == events->max)
+			return -EAGAIN;
+		/* It may have been that of another file of the same event. */
+		events->all[nr].format = NULL;
+		describe_event(&events->all[nr++], event);
+	}
+	events->nr = nr;
+	return 0;
+}
+
+static unsigned int count_writers(struct perf_buffer *rb)
+{
+	struct perf_event *event;
+	unsigned int nr = 0;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry)
+		nr++;
+	return nr;
+}
+
+static struct perf_copy_events *describe_events(const struct buffer_search *search)
+{
+	unsigned int max = search->nr + count_writers(search->rb);
+	struct perf_copy_events *events;
+	int ret;
+
+	events = kvzalloc(struct_size(events, all, max), PERF_COPY_GFP);
+	if (!events)
+		return ERR_PTR(-ENOMEM);
+	events->max = max;
+	ret = describe_own(events, search);
+	if (!ret) {
+		sort_events(events);
+		ret = describe_others(events, search->rb);
+	}
+	if (ret) {
+		perf_copy_put_events(events);
+		return ERR_PTR(ret);
+	}
+	sort_events(events);
+	return events;
+}
+
+static int find_events(struct task_source *from, const struct buffer_search *search)
+{
+	struct perf_copy_events *events;
+	struct perf_copy_event *event;
+
+	do {
+		events = describe_events(search);
+	} while (events == ERR_PTR(-EAGAIN) && !fatal_signal_pending(current));
+	if (IS_ERR(events))
+		return PTR_ERR(events);
+
+	/* It does not matter which of them the buffer is said to be of. */
+	for (event = events->all; event < perf_copy_events_end(events); event++)
+		event->owner = events->all[0].id;
+	events->all[0].size = perf_data_size(search->rb);
+	perf_copy_count_writers(events);
+	from->events = events;
+	return 0;
+}
+
+/* As if it were mapped: what a process keeps of the kernel's memory is bounded. */
+static bool may_charge(struct ucounts *ucounts, long pages, bool last_try)
+{
+	/* In the unit of user_shm_lock() */
+	long sum = inc_rlimit_ucounts(ucounts, UCOUNT_RLIMIT_MEMLOCK, pages);
+
+	if (sum != LONG_MAX && sum <= rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT)
+		return true;
+	if (last_try && capable(CAP_IPC_LOCK))
+		return true;
+	dec_rlimit_ucounts(ucounts, UCOUNT_RLIMIT_MEMLOCK, pages);
+	return false;
+}
+
+static int charge(struct task_source *from, unsigned long pages)
+{
+	struct ucounts *ucounts = get_ucounts(current_ucounts());
+
+	if (!ucounts)
+		return -ENOMEM;
+	if (!may_charge(ucounts, pages, false)) {
+		/* Files that were closed may have some yet. */
+		perf_copy_flush();
+		if (!may_charge(ucounts, pages, true)) {
+			put_ucounts(ucounts);
+			return -EPERM;
+		}
+	}
+	from->ucounts = ucounts;
+	from->charged = pages;
+	return 0;
+}
+
+static int copy_buffer(struct task_source *from, const struct buffer_search *search)
+{
+	const struct perf_copy_event *owner = &from->events->all[0];
+	const struct perf_copy_from buffer = {
+		.rb		= search->rb,
+		.cpu		= owner->cpu,
+		.target		= search->target,
+		.forward	= !owner->attr.write_backward,
+	};
+	unsigned long pages = perf_copy_max_pages(owner);
+	struct perf_copy *copy;
+	int ret;
+
+	ret = charge(from, pages);
+	if (!ret)
+		ret = perf_copy_reserve(pages);
+	if (ret)
+		return ret;
+	copy = perf_copy_make(&buffer, owner);
+	if (IS_ERR(copy)) {
+		perf_copy_unreserve(pages);
+		return PTR_ERR(copy);
+	}
+	perf_copy_unreserve(pages - copy->pages);
+	from->pages = copy->pages;
+	from->copy = copy;
+	/* It may have got children meanwhile. */
+	return !buffer.forward && READ_ONCE(search->rb->shared) ? -EOPNOTSUPP : 0;
+}
+
+static struct perf_copy_source *make_source(struct task_struct *task, u64 number)
+{
+	struct buffer_search search = { .number = number };
+	struct task_source *from;
+	int ret;
+
+	from = kzalloc(sizeof(*from), PERF_COPY_GFP);
+	if (!from)
+		return ERR_PTR(-ENOMEM);
+	from->source = (struct perf_copy_source){
+		.get_events	= take_events,
+		.copy		= take_copy,
+		.check		= check_source,
+		.free		= free_source,
+		.before		= ktime_get_boottime_ns(),
+	};
+	ret = find_buffer(&search, task);
+	if (!ret)
+		ret = find_events(from, &search);
+	if (!ret)
+		ret = copy_buffer(from, &search);
+	end_search(&search);
+	if (!ret)
+		return &from->source;
+	free_source(&from->source);
+	return ERR_PTR(ret);
+}
+
+/**
+ * perf_task_text - copy a ring buffer that a task has open, to print it
+ * @task:	the task, with a reference of the caller's
+ * @number:	number of the buffer, see perf_task_buffers()
+ *
+ * Called without a lock, with the creds of who reads, who pays for the copy.
+ *
+ * Return: the text, before its first record; or
+ *  -ENOENT	the task has no such buffer open
+ *  -EACCES	the caller may not attach to the task, or to another one whose event writes to
+ *		the buffer now
+ *  -EOPNOTSUPP	nobody knows where the records begin, or how far they are overwritten
+ *  -EPERM	the copy would be above the caller's RLIMIT_MEMLOCK
+ *  -ENOMEM	out of memory
+ *  -EINTR	the caller is being killed
+ *  or what the LSM says
+ */
+struct perf_text *perf_task_text(struct task_struct *task, u64 number)
+{
+	struct perf_copy_source *source = make_source(task, number);
+
+	return IS_ERR(source) ? ERR_CAST(source) : perf_text_make(source, -1);
+}
+
+/**
+ * perf_task_stream - copy a ring buffer that a task has open, for perf
+ * @task:	the task, with a reference of the caller's
+ * @number:	number of the buffer, see perf_task_buffers()
+ *
+ * Called without a lock, with the creds of who reads, who pays for the copy.
+ *
+ * Return: the stream, or see perf_task_text().
+ */
+struct perf_stream *perf_task_stream(struct task_struct *task, u64 number)
+{
+	struct perf_copy_source *source = make_source(task, number);
+
+	return IS_ERR(source) ? ERR_CAST(source) : perf_stream_make(source, -1);
+}

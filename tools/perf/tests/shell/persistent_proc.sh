@@ -1,0 +1,76 @@
+#!/bin/bash
+# /proc shows what perf record --overwrite holds, and takes nothing from it
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+persistent_require
+[ -e /proc/self/perf/ring-buffers ] || skip "the kernel does not show ring buffers in /proc"
+
+# has_buffers: does it have one for each CPU by now?
+has_buffers() {
+	[ "$(find "/proc/$pid/perf/ring-buffers" -name '*.txt' 2> /dev/null | wc -l)" -ge \
+	  "$(getconf _NPROCESSORS_ONLN)" ]
+}
+
+# records: has it begun to record?
+records() {
+	mark 1
+	grep -qsh "filename=$marker " "/proc/$pid/perf/ring-buffers/"*.txt
+}
+
+start() {
+	perf record --overwrite -a -m 2M -e "$exec_event" -o "$data" > "$tmp/said" 2>&1 &
+	pid=$!
+	at_end stop
+	eventually "it has buffers" has_buffers
+	eventually "it records" records
+}
+
+stop() {
+	[ -z "$pid" ] || kill -INT "$pid" 2> /dev/null
+	[ -z "$pid" ] || wait "$pid"
+	pid=
+}
+
+# read_all NUMBER: so many times
+read_all() {
+	for _ in $(seq "$1"); do
+		cat "/proc/$pid/perf/ring-buffers/"* > /dev/null || return
+	done
+}
+
+test_reading() {
+	local before shown
+
+	before=$(cat "/proc/$pid/perf/ring-buffers/"*.txt | grep -c "filename=$marker ")
+	for _ in 1 2 3 4 5; do
+		mark 10
+		read_all 25 || fail "a file cannot be read"
+	done
+	shown=$(cat "/proc/$pid/perf/ring-buffers/"*.txt | grep -c "filename=$marker ")
+	same "marks in /proc" $((before + 50)) "$shown"
+	stop
+	same "marks that perf wrote" "$shown" "$(marks "$data")"
+	same "lost records" 0 "$(perf script -i "$data" --show-lost-events 2> /dev/null |
+		grep -c PERF_RECORD_LOST)"
+}
+
+# Of each CPU a stream, which perf reads as its own files
+test_streams() {
+	local file n=0
+
+	for file in "/proc/$pid/perf/ring-buffers/"*.trace; do
+		cat "$file" > "$tmp/stream"
+		n=$((n + $(marks "$tmp/stream")))
+	done
+	same "marks in the streams" "$(cat "/proc/$pid/perf/ring-buffers/"*.txt |
+		grep -c "filename=$marker ")" "$n"
+}
+
+start
+test_streams
+test_reading
+exit "$failed"

@@ -1,0 +1,87 @@
+#!/bin/bash
+# perf ctl show prints what a namespace recorded, and what comes
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+perffs=/sys/kernel/perf
+
+persistent_require
+grep -qw perffs /proc/filesystems || skip "the kernel has no perffs"
+
+# marks_in FILE: how often the marked program ran
+marks_in() {
+	grep -c "^ *mark_.* $exec_event: filename=$marker " "$1"
+}
+
+# It need not be mounted, and is not afterwards.
+test_mounts() {
+	local mounted
+
+	mounted=$(grep -c ' perffs ' /proc/mounts)
+	check "show" sh -c "perf ctl show '$ns' > '$tmp/shown'"
+	same "marks" 7 "$(marks_in "$tmp/shown")"
+	same "mounts of perffs" "$mounted" "$(grep -c ' perffs ' /proc/mounts)"
+	[ -e "$perffs/README" ] || mount -t perffs perffs "$perffs" || return
+	check "as it is in perffs" diff "$tmp/shown" "$perffs/$ns/text"
+	check "show, while it is mounted" sh -c "perf ctl show '$ns' > '$tmp/again'"
+	check "the same" diff "$tmp/shown" "$tmp/again"
+	[ "$mounted" != 0 ] || umount "$perffs"
+}
+
+test_parts() {
+	local cpu lines=0
+
+	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+		perf ctl show "$ns" -C "${cpu##*cpu}" > "$tmp/part" 2> "$tmp/said" || cat "$tmp/said"
+		lines=$((lines + $(wc -l < "$tmp/part")))
+	done
+	same "lines of all CPUs" "$(wc -l < "$tmp/shown")" "$lines"
+	check "the last hour" sh -c "perf ctl show '$ns' --last 1h > '$tmp/part'"
+	check "is all of it" diff "$tmp/shown" "$tmp/part"
+	same "lines of the last moment" 0 "$(perf ctl show "$ns" --last 1us | wc -l)"
+	check "a snapshot" perf ctl -s "$ns"
+	same "marks of the last hour of a snapshot" 7 \
+	     "$(perf ctl show "$ns.1" --last 1h | marks_in -)"
+}
+
+# followed NUMBER: were so many followed?
+followed() {
+	[ "$(marks_in "$tmp/followed")" -ge "$1" ]
+}
+
+test_follow() {
+	local pid status=0
+
+	check "go on" perf ctl --resume "$ns"
+	mark 2
+	perf ctl show "$ns" -f > "$tmp/followed" 2> "$tmp/said" &
+	pid=$!
+	eventually "two marks" followed 2
+	mark 3
+	eventually "three more" followed 5
+	check "delete it" perf ctl -d "$ns"
+	wait "$pid" || status=$?
+	same "exit status" 0 "$status"
+	check "it says why it ends" grep -q "'$ns' was deleted" "$tmp/said"
+	same "marks, each of them once" 5 "$(marks_in "$tmp/followed")"
+}
+
+test_errors() {
+	refuse "no such namespace" "${ns}x" perf ctl show "${ns}x"
+	refuse "no CPU" "-C takes CPUs" perf ctl show "$ns" -C x
+	refuse "no time" "--last takes" perf ctl show "$ns" --last x
+	refuse "what belongs to list" "unknown option \`json'" perf ctl show "$ns" --json
+}
+
+check "create $ns" perf record -P "$ns" -a -m 256K -e "$exec_event" \
+      -e cpu-clock/freq=499,call-graph=fp/
+mark 7
+check "stop it" perf ctl --stop "$ns"
+test_mounts
+test_errors
+test_parts
+test_follow
+exit "$failed"

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a namespace recorded, as text: a line for each record, which the kernel prints in
+ * perffs, and below it the functions of its call chain.
+ *
+ * To follow it, all of it is read again and again, each time the lines of another time are
+ * printed. How long that takes says how often it is done.
+ */
+#include "persistent-text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/mount.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <perf/cpumap.h>
+#include "debug.h"
+#include "persistent.h"
+#include "persistent-slice.h"
+#include "persistent-time.h"
+
+/* Ten times as long as it takes to read it, and at least: */
+#define FOLLOW_INTERVAL_NS	(NSEC_PER_SEC / 2)
+
+/* A record gets its time before it is written, and an interrupt may come between that. */
+#define FOLLOW_DELAY_NS		(10 * NSEC_PER_MSEC)
+
+/* Where sysfs has a directory for it */
+#define PERFFS_DIR		"/sys/kernel/perf"
+
+/* Of a line, for the name of a task */
+#define NAME_WIDTH		16
+
+struct text {
+	const struct persistent_text_opts *opts;
+	struct persistent_ns	*ns;
+	int			dir;		/* of perffs */
+	u64			from, to;	/* us: which lines are printed, without @to */
+	struct perf_cpu_map	*cpus;		/* NULL: all */
+	bool			shows;		/* the last line that is no part of a call chain */
+};
+
+/*
+ * perffs
+ */
+
+static int open_dir(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int find_mount(void)
+{
+	struct mntent *entry;
+	int fd = -ENOENT;
+	FILE *file;
+
+	file = setmntent("/proc/self/mounts", "r");
+	while (file && fd < 0 && (entry = getmntent(file))) {
+		if (!strcmp(entry->mnt_type, "perffs"))
+			fd = open_dir(entry->mnt_dir);
+	}
+	if (file)
+		endmntent(file);
+	return fd;
+}
+
+/* For this process alone */
+static int make_mount(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("perffs", PERFFS_DIR, "perffs", 0, NULL))
+		return -errno;
+	return open_dir(PERFFS_DIR);
+}
+
+static int open_perffs(void)
+{
+	char buf[STRERR_BUFSIZE];
+	int fd = find_mount();
+
+	if (fd == -ENOENT)
+		fd = make_mount();
+	if (fd == -EPERM || fd == -EACCES)
+		pr_err("Only root may mount perffs, which has the text: have it mounted with\n"
+		       "'mount -t perffs perffs /sys/kernel/perf', also for others with '-o uid=' and '-o mode='.\n");
+	else if (fd < 0)
+		pr_err("Cannot mount perffs: %s\n", str_error_r(-fd, buf, sizeof(buf)));
+	return fd;
+}
+
+/*
+ * Lines
+ */
+
+/* As in "perf-123 [001]  5.000001: cpu-clock:". Most names that look like that are shorter. */
+static bool parse_line(const char *line, size_t len, int *cpu, u64 *us)
+{
+	const char *pos = len > NAME_WIDTH ? line + NAME_WIDTH : NULL;
+	unsigned long long seconds, fraction;
+
+	for (; pos && (pos = strchr(pos, '-')); pos++) {
+		if (sscanf(pos, "-%*[0-9?] [%d] %llu.%6llu:", cpu, &seconds, &fraction) != 3)
+			continue;
+		*us = seconds * USEC_PER_SEC + fraction;
+		return *cpu >= 0;
+	}
+	return false;
+}
+
+/* Is it asked for? A function belongs to the line that its call chain is of. */
+static bool is_shown(struct text *text, const char *line, size_t len)
+{
+	u64 us;
+	int cpu;
+
+	if (strstarts(line, " => "))
+		return text->shows;
+	if (!parse_line(line, len, &cpu, &us))
+		return !text->from && !text->opts->follow && !text->cpus;
+	return us >= text->from && us < text->to &&
+	       (!text->cpus || perf_cpu_map__has(text->cpus, (struct perf_cpu){ cpu }));
+}
+
+static int print_lines(struct text *text, FILE *file)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+	int err = 0;
+
+	text->shows = false;
+	while (!err && (len = getline(&line, &room, file)) > 0) {
+		text->shows = is_shown(text, line, len);
+		if (text->shows && fwrite(line, len, 1, stdout) != 1)
+			err = -errno;
+	}
+	if (!err && !feof(file))
+		err = -errno;
+	free(line);
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err;
+}
+
+static int print_once(struct text *text)
+{
+	char path[PERF_PERSIST_NAME_SIZE + sizeof("/text")];
+	FILE *file;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/text", text->ns->name);
+	fd = openat(text->dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	file = fdopen(fd, "r");
+	if (!file) {
+		close(fd);
+		return -ENOMEM;
+	}
+	setvbuf(file, NULL, _IOFBF, 1 << 16);
+	err = print_lines(text, file);
+	fclose(file);
+	return err;
+}
+
+/* By the clock of the records, for which there need not be a clock that can be asked */
+static int records_now(struct text *text, u64 *now)
+{
+	char buf[STRERR_BUFSIZE];
+	int err = text->ns->nr_members ? 0 : persistent_ns__list(text->ns);
+
+	if (!err)
+		err = text->ns->nr_members ?
+		      persistent__now(&text->ns->members[0].attr, now) : -ENODATA;
+	if (err)
+		pr_err("Cannot find out what time it is by the clock of the records, so do without --last and -f: %s\n",
+		       str_error_r(-err, buf, sizeof(buf)));
+	return err;
+}
+
+static u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+/*
+ * Until the namespace is gone, which is no error then. What was recorded up to a moment is there
+ * when it is read after that: no line is missed, and none is printed twice.
+ */
+static int follow(struct text *text)
+{
+	struct timespec pause;
+	u64 begin, ns, now;
+	bool printed = false;
+	int err;
+
+	for (;;) {
+		begin = now_ns();
+		if (records_now(text, &now))
+			return -EINVAL;
+		text->to = now > FOLLOW_DELAY_NS ? (now - FOLLOW_DELAY_NS) / NSEC_PER_USEC : 0;
+		err = print_once(text);
+		if (err)
+			break;
+		printed = true;
+		text->from = text->to;
+		ns = max(10 * (now_ns() - begin), (u64)FOLLOW_INTERVAL_NS);
+		pause = (struct timespec){ ns / NSEC_PER_SEC, ns % NSEC_PER_SEC };
+		nanosleep(&pause, NULL);
+	}
+	if (!printed || (err != -ENOENT && err != -ENODEV))
+		return err;
+	pr_info("'%s' was deleted.\n", text->ns->name);
+	return 0;
+}
+
+/* Before now, or before the snapshot was taken */
+static int find_start(struct text *text)
+{
+	u64 now, ago = text->opts->last;
+	int err;
+
+	if (!ago)
+		return 0;
+	err = records_now(text, &now);
+	if (err)
+		return err;
+	if (text->ns->snapshot)
+		ago += persistent_ns__age_ns(text->ns);
+	text->from = now > ago ? (now - ago) / NSEC_PER_USEC : 0;
+	return 0;
+}
+
+static int print_ns(struct text *text)
+{
+	const char *cpus = text->opts->cpus;
+	char buf[STRERR_BUFSIZE];
+	int err;
+
+	if (cpus) {
+		text->cpus = perf_cpu_map__new(cpus);
+		if (!text->cpus) {
+			pr_err("-C takes CPUs as in 0,2-3: not '%s'.\n", cpus);
+			return -EINVAL;
+		}
+	}
+	if (find_start(text))
+		return -EINVAL;
+	text->dir = open_perffs();
+	if (text->dir < 0)
+		return text->dir;
+
+	err = text->opts->follow && !text->ns->snapshot ? follow(text) : print_once(text);
+	close(text->dir);
+	/* Whoever had it in a pipe has seen enough. */
+	if (err == -EPIPE)
+		return 0;
+	if (err && err != -EINVAL)
+		pr_err("Cannot print what '%s' holds: %s\n", text->ns->name,
+		       str_error_r(-err, buf, sizeof(buf)));
+	return err;
+}
+
+int persistent__print_text(const char *name, const struct persistent_text_opts *opts)
+{
+	struct text text = { .opts = opts, .to = ULLONG_MAX };
+	int err;
+
+	text.ns = persistent_ns__open(name, /*write=*/false);
+	if (!text.ns)
+		return -1;
+	err = print_ns(&text);
+	perf_cpu_map__put(text.cpus);
+	persistent_ns__close(text.ns);
+	return err;
+}

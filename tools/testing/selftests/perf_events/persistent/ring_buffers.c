@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /proc/PID/perf/ring-buffers shows what is in the buffers of the events that a process has
+ * open, whatever those who have them mapped write there, and to nobody who may not have it.
+ *
+ * RING_ROUNDS is how often a buffer is filled with nonsense and read.
+ */
+#include "persistent.h"
+
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#define ROUNDS		300
+#define READS		1000
+#define CALLS		"raw_syscalls:sys_enter: id="
+#define TEXT_ROOM	(1024 * 1024)
+
+FIXTURE(ring_buffers)
+{
+	struct perf_event_attr attr;
+	char paranoid[16];
+	char dir[64];
+	char *text;
+	int rounds;
+};
+
+FIXTURE_SETUP(ring_buffers)
+{
+	const char *rounds = getenv("RING_ROUNDS");
+
+	if (access("/proc/self/perf/ring-buffers", R_OK))
+		SKIP(return, "the kernel does not show ring buffers in /proc");
+	if (!syscall_attr(&self->attr))
+		SKIP(return, "there is no tracefs");
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
+	snprintf(self->dir, sizeof(self->dir), "/proc/%d/perf/ring-buffers", getpid());
+	self->rounds = rounds ? atoi(rounds) : ROUNDS;
+	self->text = malloc(TEXT_ROOM);
+	ASSERT_NE(NULL, self->text);
+}
+
+FIXTURE_TEARDOWN_PARENT(ring_buffers)
+{
+	write_file(PARANOID, self->paranoid);
+}
+
+/* The whole file, or an error */
+static int read_all(const char *path, char *text)
+{
+	size_t len = 0;
+	ssize_t n;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, text + len, TEXT_ROOM - 1 - len);
+		if (n < 0)
+			n = -errno;
+		else
+			len += n;
+	} while (n > 0);
+	close(fd);
+	text[len] = '\0';
+	return n < 0 ? n : len;
+}
+
+/* How many buffers a directory has, or an error; and the number of the last one */
+static int buffers_of(const char *path, unsigned long long *number)
+{
+	int texts = 0, streams = 0;
+	struct dirent *dent;
+	char kind[8];
+	DIR *dir;
+	int err;
+
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	errno = 0;
+	while ((dent = readdir(dir))) {
+		if (sscanf(dent->d_name, "%llu.%7s", number, kind) != 2)
+			continue;
+		texts += !strcmp(kind, "txt");
+		streams += !strcmp(kind, "trace");
+	}
+	err = -errno;
+	closedir(dir);
+	if (err)
+		return err;
+	return texts == streams ? texts : -EINVAL;
+}
+
+static const char *path_of(const char *dir, unsigned long long number, const char *kind)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%llu.%s", dir, number, kind);
+	return path;
+}
+
+static int count(const char *text, const char *what)
+{
+	int n = 0;
+
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		n++;
+	}
+	return n;
+}
+
+/* How often @what is in the text of the only buffer of a process, or an error */
+static int shown(const char *dir, char *text, const char *what)
+{
+	unsigned long long number;
+	int ret;
+
+	ret = buffers_of(dir, &number);
+	if (ret != 1)
+		return ret < 0 ? ret : -ENOTUNIQ;
+	ret = read_all(path_of(dir, number, "txt"), text);
+	return ret < 0 ? ret : count(text, what);
+}
+
+static int open_calls(struct perf_event_attr *attr, int cpu, int group_fd)
+{
+	int fd;
+
+	attr->disabled = 1;
+	fd = event_open(attr, cpu < 0 ? 0 : -1, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	filter_syscall(fd, SYS_getppid);
+	event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	return fd;
+}
+
+/* A line for each record, a stream for perf; and nothing once it is unmapped and closed */
+TEST_F(ring_buffers, of_a_task)
+{
+	unsigned long long number, again;
+	void *map;
+	int fd;
+
+	ASSERT_EQ(0, buffers_of(self->dir, &number));
+	fd = open_calls(&self->attr, -1, -1);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, buffers_of(self->dir, &number)) TH_LOG("there is no buffer yet");
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	call_getppid(7);
+
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	EXPECT_EQ(7, shown(self->dir, self->text, CALLS));
+	call_getppid(4);
+	EXPECT_EQ(11, shown(self->dir, self->text, CALLS));
+	EXPECT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
+	EXPECT_EQ(0, memcmp(self->text, "PERFILE2", 8));
+	ASSERT_EQ(1, buffers_of(self->dir, &again));
+	EXPECT_EQ(number, again);
+
+	munmap(map, ring_len(PAGES));
+	EXPECT_EQ(-ENOENT, read_all(path_of(self->dir, number, "txt"), self->text));
+	EXPECT_EQ(-ENOENT, access(path_of(self->dir, number, "txt"), F_OK) ? -errno : 0);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(1, buffers_of(self->dir, &again));
+	EXPECT_NE(number, again);
+	munmap(map, ring_len(PAGES));
+	close(fd);
+}
+
+/* Names that sscanf() would take, and others */
+TEST_F(ring_buffers, names)
+{
+	static const char *const wrong[] = {
+		"%llu", "0%llu.txt", " %llu.txt", "+%llu.txt", "%llu.tx", "%llu.txtx", "%llu.trac",
+		"%llu.tracer", "1%llu.txt", "%llu.txt ", "%llu.",
+	};
+	char name[64], path[192];
+	unsigned long long number;
+	void *map;
+	int i, fd;
+
+	fd = open_calls(&self->attr, -1, -1);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	for (i = 0; i < (int)ARRAY_SIZE(wrong); i++) {
+		snprintf(name, sizeof(name), wrong[i], number);
+		snprintf(path, sizeof(path), "%s/%s", self->dir, name);
+		EXPECT_EQ(-ENOENT, read_all(path, self->text)) TH_LOG("%s", path);
+	}
+	EXPECT_LE(0, read_all(path_of(self->dir, number, "txt"), self->text));
+}
+
+/* Per CPU, with two events, one of which is not mapped; that is one buffer. */
+TEST_F(ring_buffers, of_a_cpu)
+{
+	struct perf_event_attr faults = fault_attr(1);
+	unsigned long long number;
+	int fd, fd2, cpu;
+	void *map;
+
+	cpu = sched_getcpu();
+	ASSERT_EQ(0, pin(cpu));
+	faults.exclude_kernel = 0;
+	fd = open_calls(&self->attr, cpu, -1);
+	fd2 = event_open(&faults, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, fd2);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, event_ioctl(fd2, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	touch_pages(5);
+	call_getppid(3);
+	EXPECT_LE(3, shown(self->dir, self->text, CALLS));
+	EXPECT_LE(5, count(self->text, " page-faults:"));
+
+	/* The other event keeps it. */
+	close(fd);
+	EXPECT_EQ(1, buffers_of(self->dir, &number));
+	munmap(map, ring_len(PAGES));
+	close(fd2);
+}
+
+/* Up to where its reader is; and what cannot be read. */
+TEST_F(ring_buffers, forward)
+{
+	struct perf_event_mmap_page *page;
+	unsigned long long number;
+	__u64 head;
+	void *map;
+	int fd;
+
+	self->attr.write_backward = 0;
+	fd = open_calls(&self->attr, -1, -1);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(-EOPNOTSUPP, shown(self->dir, self->text, CALLS));
+	munmap(map, ring_len(PAGES));
+
+	page = ring_map(fd, PAGES, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	call_getppid(3);
+	head = page->data_head;
+	call_getppid(5);
+	EXPECT_EQ(8, shown(self->dir, self->text, CALLS));
+	page->data_tail = head;
+	EXPECT_EQ(5, shown(self->dir, self->text, CALLS));
+	page->data_tail = page->data_head;
+	EXPECT_EQ(0, shown(self->dir, self->text, CALLS));
+
+	/* As long as there are calls that fit */
+	call_getppid(10000);
+	EXPECT_LT(100, shown(self->dir, self->text, CALLS));
+	page->data_tail = head + 8;
+	EXPECT_LE(0, shown(self->dir, self->text, CALLS));
+	page->data_tail = 1;
+	EXPECT_EQ(0, shown(self->dir, self->text, CALLS));
+	page->data_tail = page->data_head + 8;
+	EXPECT_EQ(0, shown(self->dir, self->text, CALLS));
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	EXPECT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
+}
+
+/*
+ * Records are written by the kernel alone, but there is text of the user's in them, and
+ * data_tail may point into it. Here it is a copy of the stack.
+ */
+
+#define MAGIC		0x6b73742d72696e67ULL
+
+/* Each page fault, with so many bytes of the stack */
+static struct perf_event_attr stack_attr(__u64 sample_type, int bytes)
+{
+	struct perf_event_attr attr = fault_attr(1);
+
+	attr.sample_type = sample_type | PERF_SAMPLE_STACK_USER;
+	attr.sample_stack_user = bytes;
+	attr.write_backward = 0;
+	return attr;
+}
+
+/* Where @bytes, with a magic number before them, are in the buffer after this; or 0 */
+static __attribute__((noinline)) __u64 put_bytes(struct perf_event_mmap_page *page,
+						 const void *bytes, size_t len)
+{
+	const __u64 *data = (void *)page + page->data_offset;
+	__u64 stack[512], pos, mask = page->data_size - 1;
+
+	stack[0] = MAGIC;
+	memcpy(&stack[1], bytes, len);
+	/* The compiler cannot know that these are read. */
+	asm volatile("" : : "r" (stack) : "memory");
+	page->data_tail = page->data_head;
+	pos = page->data_tail;
+	touch_pages(1);
+	for (; pos < page->data_head; pos += sizeof(*data)) {
+		if (data[(pos & mask) / sizeof(*data)] == MAGIC)
+			return pos + sizeof(*data);
+	}
+	return 0;
+}
+
+/* Whatever is in the buffer, and wherever it is said to begin, it is read as far as it goes. */
+TEST_F(ring_buffers, nonsense)
+{
+	struct perf_event_attr attr;
+	struct perf_event_mmap_page *page;
+	struct perf_event_header *header;
+	unsigned long long number;
+	int fd, i, round, pages = 64;
+	char bytes[2048];
+	__u64 id, pos, head;
+
+	attr = stack_attr(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			  PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_READ |
+			  PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD, 8192);
+	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	attr.sample_id_all = 1;
+	attr.comm = 1;
+	attr.mmap = 1;
+	fd = event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, fd);
+	id = event_id(fd);
+	page = ring_map(fd, pages, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	for (round = 0; round < self->rounds; round++) {
+		for (i = 0; i < (int)sizeof(bytes); i += 256)
+			ASSERT_EQ(256, getrandom(bytes + i, 256, 0));
+		/* Most rounds have records of that event, with nonsense in them. */
+		for (i = 0; round & 3 && i < (int)sizeof(bytes); i += 128) {
+			header = (struct perf_event_header *)(bytes + i);
+			header->type = bytes[i] & 3 ? PERF_RECORD_SAMPLE : header->misc % 80;
+			header->size = 128;
+			memcpy(header + 1, &id, sizeof(id));
+			memcpy(bytes + i + 120, &id, sizeof(id));
+		}
+		pos = put_bytes(page, bytes, sizeof(bytes));
+		ASSERT_NE(0, pos);
+		head = page->data_head;
+		page->data_tail = pos;
+		if (round % 7 == 6)
+			page->data_tail += *(unsigned short *)bytes;
+		if (round % 11 == 10)
+			page->data_head = *(__u64 *)bytes & ~7ULL;
+		EXPECT_LE(0, read_all(path_of(self->dir, number, "txt"), self->text));
+		EXPECT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
+		page->data_head = head;
+	}
+}
+
+/* An event whose only sample nobody took, at an address of the kernel's */
+static int forge(__u64 address)
+{
+	struct {
+		struct perf_event_header header;
+		__u64 ip;
+		__u64 end;
+	} record = {
+		.header = {
+			.type	= PERF_RECORD_SAMPLE,
+			.misc	= PERF_RECORD_MISC_KERNEL,
+			.size	= sizeof(record.header) + sizeof(record.ip),
+		},
+		.ip = address,
+	};
+	struct perf_event_attr attr = stack_attr(PERF_SAMPLE_IP, 8192);
+	struct perf_event_mmap_page *page;
+	__u64 pos;
+	int fd;
+
+	fd = event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	page = ring_map(fd, PAGES, PROT_READ | PROT_WRITE);
+	if (page == MAP_FAILED)
+		return -errno;
+	pos = put_bytes(page, &record, sizeof(record));
+	event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	page->data_tail = pos;
+	return pos ? fd : -ENODATA;
+}
+
+/* Who may not see samples of the kernel learns nothing of where it is. */
+TEST_F(ring_buffers, secret_addresses)
+{
+	char line[256], needle[64], dir[64];
+	unsigned long long address = 0;
+	FILE *file;
+	pid_t pid;
+	int fd;
+
+	file = fopen("/proc/kallsyms", "r");
+	ASSERT_NE(NULL, file);
+	while (!address && fgets(line, sizeof(line), file)) {
+		if (strstr(line, " do_sys_openat2\n"))
+			address = strtoull(line, NULL, 16);
+	}
+	fclose(file);
+	ASSERT_NE(0, address);
+
+	fd = forge(address + 4);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(1, shown(self->dir, self->text, "ip=do_sys_openat2+0x4/"));
+
+	ASSERT_EQ(0, set_paranoid(2));
+	snprintf(needle, sizeof(needle), "ip=0x%llx\n", address + 4);
+	pid = fork_child();
+	if (!pid) {
+		snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", getpid());
+		close(fd);
+		if (become(NOBODY, 0) || prctl(PR_SET_DUMPABLE, 1) || forge(address + 4) < 0)
+			_exit(10);
+		_exit(shown(dir, self->text, needle) != 1);
+	}
+	EXPECT_EQ(0, child_status(pid));
+}
+
+/* Its mapping is gone when it executes something else: a child has another one. */
+static void map_in_child(int fd, int ours)
+{
+	int fds[2];
+	char byte;
+
+	if (pipe2(fds, O_CLOEXEC))
+		_exit(1);
+	if (!fork_child()) {
+		close(ours);
+		if (ring_map(fd, PAGES, PROT_READ) == MAP_FAILED || write(fds[1], "", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(1);
+	}
+	close(fds[1]);
+	if (read(fds[0], &byte, 1) != 1)
+		_exit(1);
+}
+
+/* A process of NOBODY that has a buffer, and waits; or executes @program, and has it still */
+static pid_t start_owner(struct perf_event_attr *attr, const char *program)
+{
+	int fds[2], fd;
+	ssize_t len;
+	char byte;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	pid = fork_child();
+	if (pid) {
+		close(fds[1]);
+		len = read(fds[0], &byte, 1);
+		close(fds[0]);
+		/* The other end is closed by the exec. */
+		return len == !program ? pid : -ECHILD;
+	}
+	if (become(NOBODY, 0) || prctl(PR_SET_DUMPABLE, 1))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	attr->exclude_kernel = 1;
+	fd = event_open(attr, 0, -1, -1, 0);
+	if (fd < 0 || ring_map(fd, PAGES, PROT_READ) == MAP_FAILED)
+		goto fail;
+	if (program) {
+		map_in_child(fd, fds[1]);
+		execl(program, program, "1000", NULL);
+	} else if (write(fds[1], "", 1) == 1) {
+		pause();
+	}
+fail:
+	/* Not what either of them waits for */
+	if (program && write(fds[1], "", 1) != 1)
+		_exit(2);
+	_exit(1);
+}
+
+static int try_as(uid_t uid, const char *dir, char *text)
+{
+	pid_t pid = fork_child();
+	int ret;
+
+	if (!pid) {
+		if (uid && become(uid, 0))
+			_exit(255);
+		ret = shown(dir, text, "\n");
+		_exit(ret < 0 ? -ret : 0);
+	}
+	return child_status(pid);
+}
+
+static void stop_owner(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Nobody else's, whether that is another user or has got other rights. */
+TEST_F(ring_buffers, rights)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	char dir[64];
+	pid_t pid;
+
+	ASSERT_EQ(0, set_paranoid(2));
+	pid = start_owner(&attr, NULL);
+	ASSERT_LT(0, pid);
+	snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", pid);
+	EXPECT_EQ(0, try_as(0, dir, self->text));
+	EXPECT_EQ(0, try_as(NOBODY, dir, self->text));
+	EXPECT_EQ(EACCES, try_as(NOBODY - 1, dir, self->text));
+	stop_owner(pid);
+	EXPECT_EQ(ENOENT, try_as(0, dir, self->text));
+}
+
+/* As root, it reads what its user may not. */
+TEST_F(ring_buffers, setuid)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	char dir[64], tmp[] = "/tmp/kst-setuid-XXXXXX", program[64], command[256];
+	pid_t pid;
+
+	ASSERT_EQ(0, set_paranoid(2));
+	ASSERT_NE(NULL, mkdtemp(tmp));
+	ASSERT_EQ(0, chmod(tmp, 0755));
+	ASSERT_EQ(0, unshare(CLONE_NEWNS));
+	ASSERT_EQ(0, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	ASSERT_EQ(0, mount("tmpfs", tmp, "tmpfs", 0, "mode=755"));
+	snprintf(program, sizeof(program), "%s/sleep", tmp);
+	snprintf(command, sizeof(command), "cp -L /bin/sleep %s && chmod 4755 %s", program,
+		 program);
+	ASSERT_EQ(0, system(command));
+
+	pid = start_owner(&attr, program);
+	ASSERT_LT(0, pid);
+	snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", pid);
+	EXPECT_EQ(0, try_as(0, dir, self->text));
+	EXPECT_EQ(EACCES, try_as(NOBODY, dir, self->text));
+	stop_owner(pid);
+	umount2(tmp, MNT_DETACH);
+	rmdir(tmp);
+}
+
+static int send_fd(int sock, int fd)
+{
+	char room[CMSG_SPACE(sizeof(int))] = {};
+	struct iovec iov = { .iov_base = "", .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = room, .msg_controllen = sizeof(room),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	return sendmsg(sock, &msg, 0) == 1 ? 0 : -errno;
+}
+
+static int receive_fd(int sock)
+{
+	char room[CMSG_SPACE(sizeof(int))], byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = room, .msg_controllen = sizeof(room),
+	};
+	int fd;
+
+	if (recvmsg(sock, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -ENODATA;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	return fd;
+}
+
+/* Whoever opened a file reads no more because somebody else reads it for them. */
+TEST_F(ring_buffers, read_for_somebody)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	unsigned long long number;
+	char dir[64];
+	int fds[2], fd;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	ASSERT_EQ(0, set_paranoid(2));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	pid = fork_child();
+	if (!pid) {
+		snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", getpid());
+		if (become(NOBODY, 0) || prctl(PR_SET_DUMPABLE, 1))
+			_exit(1);
+		fd = event_open(&attr, 0, -1, -1, 0);
+		if (fd < 0 || ring_map(fd, PAGES, PROT_READ) == MAP_FAILED ||
+		    buffers_of(dir, &number) != 1)
+			_exit(1);
+		fd = open(path_of(dir, number, "trace"), O_RDONLY);
+		if (fd < 0 || send_fd(fds[1], fd))
+			_exit(1);
+		pause();
+	}
+	fd = receive_fd(fds[0]);
+	ASSERT_LE(0, fd);
+	do {
+		n = read(fd, self->text + len, TEXT_ROOM - len);
+		ASSERT_LE(0, n);
+		len += n;
+	} while (n);
+	EXPECT_LT(0, len);
+	EXPECT_EQ(NULL, memmem(self->text, len, "[kernel.kallsyms]", strlen("[kernel.kallsyms]")))
+		TH_LOG("it tells where the kernel is");
+	close(fd);
+	stop_owner(pid);
+}
+
+/* Somebody else's event writes to the buffer. */
+TEST_F(ring_buffers, foreign_event)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	int pidfd, fd = -1, own;
+	char dir[64];
+	pid_t pid;
+
+	ASSERT_EQ(0, set_paranoid(2));
+	pid = start_owner(&attr, NULL);
+	ASSERT_LT(0, pid);
+	snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", pid);
+	pidfd = syscall(SYS_pidfd_open, pid, 0);
+	ASSERT_LE(0, pidfd);
+	for (own = 3; own < 64; own++) {
+		fd = syscall(SYS_pidfd_getfd, pidfd, own, 0);
+		if (fd >= 0 && event_id(fd))
+			break;
+	}
+	ASSERT_GT(64, own);
+	own = event_open(&attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, own);
+	EXPECT_EQ(0, try_as(NOBODY, dir, self->text));
+	ASSERT_EQ(0, event_ioctl(own, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	EXPECT_EQ(EACCES, try_as(NOBODY, dir, self->text));
+	EXPECT_EQ(0, try_as(0, dir, self->text));
+	close(own);
+	EXPECT_EQ(0, try_as(NOBODY, dir, self->text));
+	close(fd);
+	close(pidfd);
+	stop_owner(pid);
+}
+
+/* Whoever reads takes nothing away, and no record is lost for it. */
+TEST_F(ring_buffers, reading_costs_no_record)
+{
+	struct {
+		__u64 value, lost;
+	} now;
+	int fd, i, pages = 256;
+	unsigned long long number;
+	void *map;
+
+	self->attr.read_format = PERF_FORMAT_LOST;
+	fd = open_calls(&self->attr, -1, -1);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, pages, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	for (i = 0; i < READS; i++) {
+		call_getppid(2);
+		ASSERT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
+	}
+	ASSERT_EQ((ssize_t)sizeof(now), read(fd, &now, sizeof(now)));
+	EXPECT_EQ(2 * READS, now.value);
+	EXPECT_EQ(0, now.lost);
+	EXPECT_EQ(2 * READS, sampled(fd, map));
+	EXPECT_EQ(2 * READS, shown(self->dir, self->text, CALLS));
+}
+
+TEST_HARNESS_MAIN

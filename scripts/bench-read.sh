@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # How fast full buffers are read, beside memcpy(), ftrace and perf record that is
-# told to dump: by the clock, as ratios. See bench/README.md.
+# told to dump: by the clock, as ratios. And what a record takes in the merge of as many
+# buffers as few machines have CPUs. See bench/README.md.
 #
 # usage: bench-read.sh
 #
@@ -20,3 +21,23 @@ VM_LOG=$out/read.log "$top/scripts/vm.sh" -s 4 -m 3072 -t 1800 \
 	"$top/bench/read.sh" "$out/load" "$out/read" "$top/build/perf/perf" \
 	"${READ_ROUNDS:-5}" >"$out/read.times"
 "$top/bench/read.py" "$out/read.times"
+
+# merge WHERE RINGS [OPTION...]: the fastest round; prints WHERE RINGS MIB RECORDS NS PEAK
+merge()
+{
+	local where=$1 rings=$2 i
+	shift 2
+	for ((i = 0; i < ${READ_ROUNDS:-5}; i++)); do
+		echo "$where $("$top/build/perf/perf" bench -f simple internals persistent-merge \
+			-r "$rings" -m 16 "$@" | tail -n 1)"
+	done | sort -k5,5n | head -n 1
+}
+
+printf '\n%s\n%-8s %8s %10s %12s %8s %10s\n' 'Merging buffers of 16 MiB by time, as perf ctl -r does' \
+	copies buffers records 'ns a record' ratio 'peak, MiB'
+for rings in 4 16 64 256; do
+	merge memory $rings
+	merge file $rings -d "$out"
+done | sort -s -k1,1r | awk '
+	$1 != last { last = $1; first = $5 }
+	{ printf "%-8s %8d %10d %12.1f %8.2f %10.1f\n", $1, $2, $4, $5, $5 / first, $6 }'

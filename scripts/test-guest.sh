@@ -4,7 +4,7 @@
 #
 # usage: test-guest.sh STAGE [PART/PARTS]
 #
-# Stages: selftests, perf, perf-long, regression, regression-long, faults, kunit.
+# Stages: selftests, perf, perf-long, regression, regression-long, faults, kunit, readme.
 #
 # Only the shell tests of perf can be run in parts.
 
@@ -101,12 +101,15 @@ kunit)
 		program "kunit-$suite" sed 's/^    //' "/sys/kernel/debug/kunit/$suite/results"
 	done
 	;;
+readme)
+	program README "$top/scripts/test-readme.sh"
+	;;
 perf | perf-long)
 	# The second line of a script is its name. One that kills perf at many
 	# places has more of them, and takes longer, on many CPUs.
 	part=${2:-1/1}
 	args=() nr=0
-	for script in "$top"/build/linux/tools/perf/tests/shell/*persistent*.sh; do
+	for script in "$top"/build/linux/tools/perf/tests/shell/{*persistent*,record_memory}.sh; do
 		name=$(basename "$script" .sh)
 		stage=perf-long
 		[[ $quick != *" ${name#persistent_} "* ]] || stage=perf

@@ -14,7 +14,7 @@
 # Environment:
 #   KERNEL     O= directory of the kernel (build/kernel)
 #   TEST_CPUS  sizes of the guests ("1 4")
-#   TEST_STAGES  what to run, see test-guest.sh ("perf selftests regression")
+#   TEST_STAGES  what to run, see test-guest.sh ("perf selftests regression readme")
 #   TEST_JOBS  guests at the same time (one more than there are processors)
 #
 # The logs are in build/test/. The last line says what happened.
@@ -24,7 +24,7 @@ set -uo pipefail
 top=$(realpath "$(dirname "$0")/..")
 kernel=$(realpath "${KERNEL:-$top/build/kernel}")
 logs=$top/build/test
-stages=${TEST_STAGES:-perf selftests regression}
+stages=${TEST_STAGES:-perf selftests regression readme}
 
 # On a kernel that can let any allocation fail, perf has to cope with that, too.
 if grep -q '^CONFIG_FAULT_INJECTION=y' "$kernel/.config"; then

@@ -197,7 +197,10 @@ if [ "$ended" = "$clock_pid" ]; then
 	clock_pid=''
 fi
 qemu_pid=''
-[ $mode = terminal ] || wait "$out_pid" "$err_pid" || :
+# No wait: bash can miss the end of a process substitution on a busy machine, and waits for ever.
+[ $mode = terminal ] || while kill -0 "$out_pid" 2>/dev/null || kill -0 "$err_pid" 2>/dev/null; do
+	sleep 0.05
+done
 
 # The end of the kernel's log may not have come over the serial line.
 tr -d '\r' <"$own_log" >"$tmp/console"

@@ -496,7 +496,7 @@ struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *
 
 	persistent->use = use;
 	if (use != PERSISTENT_COUNT) {
-		persistent->reader = persistent_reader__new();
+		persistent->reader = persistent_reader__new(evlist);
 		if (!persistent->reader)
 			goto out_delete;
 	}

@@ -132,7 +132,7 @@ static int look__at_records(void *_look, void *records, size_t size)
 
 static int ring__read(struct persistent_ring *ring, int fd, struct look *look)
 {
-	struct persistent_reader *reader = persistent_reader__new();
+	struct persistent_reader *reader = persistent_reader__new(/*evlist=*/NULL);
 	struct persistent_member *member = ring->member;
 	int err;
 

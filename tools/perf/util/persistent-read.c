@@ -22,9 +22,9 @@
  * the next one is mapped. Each has a number, which is both in its page and in what
  * the kernel says of the event.
  *
- * Whoever has something else to do before there is a place for the records, like reading
- * /proc, which takes seconds, has the buffers copied to a file first. They go on being
- * overwritten, and what is oldest in there is what somebody came for.
+ * All buffers are copied before the first record is handed on: what is oldest in them is about
+ * to be overwritten, and it takes a copy of all to hand records on in the order of time. The
+ * copies are in a file, but for the first few. Buffers of snapshots are read where they are.
  *
  * A buffer that only tells of tasks stays, and the snapshot has a copy of it with the
  * same number and the same positions. Where both are read, each record is in the output once:
@@ -33,30 +33,20 @@
 #include "persistent-read.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <internal/lib.h>
-#include <linux/falloc.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/zalloc.h>
 #include <internal/mmap.h>
 #include "../ui/progress.h"
 #include "debug.h"
+#include "event.h"
+#include "evlist.h"
 #include "persistent.h"
+#include "persistent-merge.h"
 #include "util.h"
-
-#define OUT_SIZE	(4 * PERF_SAMPLE_MAX_SIZE)
-
-/* What was copied of a buffer before it is read */
-struct persistent_early {
-	u64	head;
-	u64	len;		/* of whole records, and a part of one */
-	off_t	offset;		/* in the reader's file */
-	bool	made;
-};
 
 struct persistent_buffer {
 	struct perf_mmap	map;
@@ -72,36 +62,45 @@ struct persistent_buffer {
 	const struct persistent_ns *ns;
 	u64			id;		/* of the member in there */
 	int			order;		/* in which they were added */
-	struct persistent_early	early;
+	bool			copied;		/* for the next read */
 };
 
 struct persistent_reader {
 	struct persistent_buffer *buffers;
 	int			 nr;
-	char			*copy;
+	char			*copy;		/* of one of them, until it is looked through */
 	size_t			 copy_size;
-	u32			*starts;	/* of the records in the copy */
-	size_t			 nr_starts;
-	char			*out;
-	size_t			 out_len;
+	struct persistent_merge	*merge;
 	persistent_push_t	 push;
 	void			*to;
 	struct ui_progress	*progress;	/* NULL: nobody wants to see it */
+	u64			limit;		/* bytes to copy at a time, 0: all */
+	u64			each;		/* of a buffer at most, so that it is kept */
 	bool			sorted;
-	int			early_fd;	/* of the file with early copies, */
-	bool			cut_short;	/* which has all that is to be read */
+	bool			cut_short;	/* no more is to be copied */
+	bool			split;		/* there was no room to copy all first */
 };
 
-struct persistent_reader *persistent_reader__new(void)
+/* As long as nobody chooses what is wanted, that is everything. */
+static enum persistent_look look_at_time(void *evlist, union perf_event *event, u64 *time)
+{
+	if (evlist__parse_sample_timestamp(evlist, event, time))
+		*time = 0;
+	return PERSISTENT_KEEP;
+}
+
+struct persistent_reader *persistent_reader__new(struct evlist *evlist)
 {
 	struct persistent_reader *reader = zalloc(sizeof(*reader));
 
 	if (!reader)
 		return NULL;
 
-	reader->out = malloc(OUT_SIZE);
-	if (!reader->out)
+	reader->merge = persistent_merge__new();
+	if (!reader->merge)
 		zfree(&reader);
+	else if (evlist)
+		persistent_merge__set_look(reader->merge, look_at_time, evlist);
 	return reader;
 }
 
@@ -112,11 +111,26 @@ void persistent_reader__delete(struct persistent_reader *reader)
 
 	for (int i = 0; i < reader->nr; i++)
 		perf_mmap__munmap(&reader->buffers[i].map);
+	persistent_merge__delete(reader->merge);
 	free(reader->buffers);
 	free(reader->copy);
-	free(reader->starts);
-	free(reader->out);
 	free(reader);
+}
+
+void persistent_reader__set_look(struct persistent_reader *reader, persistent_look_t look,
+				 void *arg)
+{
+	persistent_merge__set_look(reader->merge, look, arg);
+}
+
+void persistent_reader__set_file(struct persistent_reader *reader, int fd)
+{
+	persistent_merge__set_file(reader->merge, fd);
+}
+
+void persistent_reader__set_limit(struct persistent_reader *reader, u64 limit)
+{
+	reader->limit = limit;
 }
 
 static u64 buffer__seq(const struct persistent_buffer *buf)
@@ -213,82 +227,6 @@ static int reader__alloc_copy(struct persistent_reader *reader, size_t size)
 	return reader->copy ? 0 : -ENOMEM;
 }
 
-static int reader__note_start(struct persistent_reader *reader, size_t nr, u32 start)
-{
-	if (nr == reader->nr_starts) {
-		size_t more = nr ? 2 * nr : 4096;
-		u32 *starts = realloc(reader->starts, more * sizeof(*starts));
-
-		if (!starts)
-			return -ENOMEM;
-		reader->starts = starts;
-		reader->nr_starts = more;
-	}
-
-	reader->starts[nr] = start;
-	return 0;
-}
-
-/*
- * Note where the whole records in [from, to) of the copy start, and after them
- * where the last one ends. Returns how many there are.
- */
-static ssize_t reader__find_records(struct persistent_reader *reader, size_t from, size_t to)
-{
-	size_t nr = 0, pos = from;
-
-	while (pos + sizeof(struct perf_event_header) <= to) {
-		struct perf_event_header *header = (void *)reader->copy + pos;
-
-		if (header->size < sizeof(*header) || pos + header->size > to)
-			break;
-
-		if (reader__note_start(reader, nr, pos))
-			return -ENOMEM;
-		nr++;
-		pos += header->size;
-	}
-
-	return reader__note_start(reader, nr, pos) ?: (ssize_t)nr;
-}
-
-static int reader__push(struct persistent_reader *reader, void *records, size_t len)
-{
-	int err = reader->push(reader->to, records, len);
-
-	if (reader->progress)
-		ui_progress__update(reader->progress, len);
-	return err;
-}
-
-static int reader__flush(struct persistent_reader *reader)
-{
-	size_t len = reader->out_len;
-
-	reader->out_len = 0;
-	return len ? reader__push(reader, reader->out, len) : 0;
-}
-
-/* Of @nr records that were found hand on those from @first on, in reverse: oldest first. */
-static int reader__push_reverse(struct persistent_reader *reader, size_t first, size_t nr)
-{
-	while (nr-- > first) {
-		u32 start = reader->starts[nr];
-		struct perf_event_header *header = (void *)reader->copy + start;
-		int err;
-
-		if (reader->out_len + header->size > OUT_SIZE) {
-			err = reader__flush(reader);
-			if (err < 0)
-				return err;
-		}
-		memcpy(reader->out + reader->out_len, header, header->size);
-		reader->out_len += header->size;
-	}
-
-	return reader__flush(reader);
-}
-
 static bool is_gone(int err)
 {
 	return err == -ENOENT || err == -ENODEV;
@@ -310,11 +248,6 @@ static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 	struct perf_event_persist_member info;
 	int err;
 
-	if (buf->ns->snapshot) {
-		*reserved = buf->reserved;
-		return 0;
-	}
-
 	err = persistent__get_event(buf->map.fd, &info);
 
 	/* Deleted meanwhile: the event stopped, and with it the writers. */
@@ -334,12 +267,8 @@ static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 static int buffer__check_replaced(struct persistent_buffer *buf)
 {
 	struct perf_event_persist_member info;
-	int err;
+	int err = persistent_ns__get_member(buf->ns, buf->id, &info);
 
-	if (buf->ns->snapshot)
-		return 0;
-
-	err = persistent_ns__get_member(buf->ns, buf->id, &info);
 	if (!err)
 		buffer__note_next(buf, &info);
 	return is_gone(err) ? 0 : err;
@@ -353,31 +282,30 @@ static int buffer__copy_fresh(struct persistent_buffer *buf, struct persistent_r
 
 	*head = perf_mmap__read_head(&buf->map);
 	*len = min(buf->pos - *head, (u64)buf->map.mask + 1);
+	*len = min(*len, reader->each);
 	err = reader__alloc_copy(reader, *len);
-	if (!err && *len)
+	if (!err && *len) {
 		perf_mmap__copy(&buf->map, *head, *len, reader->copy);
+		perf_mmap__drop_pages(&buf->map, *head, *len);
+	}
 	return err;
 }
 
 /*
- * How many of the @nr records that were found are in what was read before? Positions are
- * the same in all copies of a buffer, and older ones begin further up.
+ * How many bytes of the copy are in what was read before? Positions are the same in all
+ * copies of a buffer, and older ones begin further up.
  */
-static size_t buffer__count_known(const struct persistent_buffer *buf,
-				  const struct persistent_reader *reader, u64 head, size_t nr)
+static u64 buffer__known(const struct persistent_buffer *buf,
+			 const struct persistent_reader *reader, u64 head)
 {
 	u64 covered = head;
-	size_t known = 0;
 
 	for (const struct persistent_buffer *other = reader->buffers; other < buf; other++) {
 		if (other->id == buf->id && other->first_seq == buf->first_seq &&
 		    (s64)(other->covered - covered) > 0)
 			covered = other->covered;
 	}
-
-	while (known < nr && reader->starts[known] < covered - head)
-		known++;
-	return known;
+	return covered - head;
 }
 
 /* Copy what is new, and find out what of it was not overwritten meanwhile. */
@@ -404,55 +332,67 @@ static int buffer__copy_whole(struct persistent_buffer *buf, struct persistent_r
 	return err;
 }
 
-/* Hand on the records that were copied, @len bytes from @head on. */
-static int buffer__push_copy(struct persistent_buffer *buf, struct persistent_reader *reader,
-			     u64 head, u64 len)
+/* Have what is in @records handed on by the next read. */
+static int buffer__add(struct persistent_buffer *buf, struct persistent_reader *reader,
+		       const struct persistent_records *records)
 {
-	u64 fresh = buf->pos - head;
-	size_t known = 0;
-	ssize_t nr;
+	u64 fresh = buf->pos - records->head, known = 0, end;
+	int err;
 
-	nr = reader__find_records(reader, 0, len);
-	if (nr < 0)
-		return nr;
-
-	if (buf->started) {
-		buf->overtaken += fresh - reader->starts[nr];
-	} else {
+	if (!buf->started) {
 		buf->first_seq = buffer__seq(buf);
-		known = buffer__count_known(buf, reader, head, nr);
-		buf->covered = head + reader->starts[nr];
+		buf->covered = records->head;
+		known = buffer__known(buf, reader, records->head);
 	}
-	buf->fresh += min(fresh, (u64)buf->map.mask + 1);
-	buf->pos = head;
-	return reader__push_reverse(reader, known, nr);
-}
+	if (!records->len)
+		return 0;
 
-static int buffer__read_mapped(struct persistent_buffer *buf, struct persistent_reader *reader)
-{
-	u64 head, len;
-	int err = buffer__copy_whole(buf, reader, &head, &len);
-
-	return err ?: buffer__push_copy(buf, reader, head, len);
-}
-
-/* Hand on what was copied early, and give the room in the file back. */
-static int buffer__read_early(struct persistent_buffer *buf, struct persistent_reader *reader)
-{
-	const struct persistent_early early = buf->early;
-	int err = reader__alloc_copy(reader, early.len);
-
+	err = persistent_merge__add(reader->merge, records, known, &end);
 	if (err)
 		return err;
 
-	if (preadn(reader->early_fd, reader->copy, early.len, early.offset) != (ssize_t)early.len)
-		return -EIO;
+	if (buf->started)
+		buf->overtaken += fresh - end;
+	else
+		buf->covered = records->head + end;
+	buf->fresh += min(fresh, (u64)buf->map.mask + 1);
+	buf->pos = records->head;
+	return 0;
+}
 
-	/* Not all file systems can, and it is only for the room. */
-	fallocate(reader->early_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, early.offset,
-		  early.len);
-	buf->early.made = false;
-	return buffer__push_copy(buf, reader, early.head, early.len);
+/* Whoever wants it to end does not want to wait until a copy is in the file. */
+static int reader__check_end(struct persistent_reader *reader)
+{
+	int err = reader->push(reader->to, NULL, 0);
+
+	if (err < 0)
+		reader->cut_short = true;
+	return min(err, 0);
+}
+
+static int buffer__copy_mapped(struct persistent_buffer *buf, struct persistent_reader *reader)
+{
+	struct persistent_records records = { .len = 0 };
+	int err = reader__check_end(reader) ?:
+		  buffer__copy_whole(buf, reader, &records.head, &records.len);
+
+	records.copy = reader->copy;
+	return err ?: buffer__add(buf, reader, &records);
+}
+
+/* Nobody writes to it any more. */
+static int buffer__add_snapshot(struct persistent_buffer *buf, struct persistent_reader *reader)
+{
+	u64 size = (u64)buf->map.mask + 1, overwritten;
+	struct persistent_records records = {
+		.map  = &buf->map,
+		.head = perf_mmap__read_head(&buf->map),
+	};
+
+	overwritten = min(records.head - buf->reserved, size);
+	records.len = min(buf->pos - records.head, size - overwritten);
+	records.len = min(records.len, reader->each);
+	return reader__check_end(reader) ?: buffer__add(buf, reader, &records);
 }
 
 /* Go on at the start of the buffer that took the place of this one. */
@@ -474,31 +414,28 @@ static int buffer__map_next(struct persistent_buffer *buf)
 	return 0;
 }
 
-static int buffer__read(struct persistent_buffer *buf, struct persistent_reader *reader)
+static int buffer__copy(struct persistent_buffer *buf, struct persistent_reader *reader)
 {
 	int err;
 
-	/* What came later is for the next time. */
-	if (buf->early.made)
-		return buffer__read_early(buf, reader);
+	if (buf->ns->snapshot)
+		return buffer__add_snapshot(buf, reader);
 
-	err = buffer__read_mapped(buf, reader);
-	while (err >= 0 && buf->next_size) {
+	err = buffer__copy_mapped(buf, reader);
+	while (!err && buf->next_size) {
 		err = buffer__map_next(buf);
 		/* Deleted meanwhile, and what is in there with it */
 		if (is_gone(err))
 			return 0;
 		if (!err)
-			err = buffer__read_mapped(buf, reader);
+			err = buffer__copy_mapped(buf, reader);
 	}
 	return err;
 }
 
-/* What there is to read now, more or less */
+/* What there is to copy now, more or less */
 static u64 buffer__unread(struct persistent_buffer *buf)
 {
-	if (buf->early.made)
-		return buf->early.len;
 	return min_t(u64, buf->pos - perf_mmap__read_head(&buf->map), buf->map.mask);
 }
 
@@ -508,109 +445,212 @@ void persistent_reader__set_progress(struct persistent_reader *reader,
 	reader->progress = progress;
 }
 
-static void reader__init_progress(struct persistent_reader *reader, const char *title)
+u64 persistent_reader__unread(struct persistent_reader *reader)
 {
 	u64 unread = 0;
 
 	for (int i = 0; i < reader->nr; i++)
 		unread += buffer__unread(&reader->buffers[i]);
-	ui_progress__init_size(reader->progress, unread, title);
+	return unread;
 }
 
-static int reader__read(struct persistent_reader *reader)
+static void reader__start_progress(struct persistent_reader *reader, u64 size, const char *title)
+{
+	if (reader->progress)
+		ui_progress__init_size(reader->progress, size, title);
+}
+
+static void reader__update_progress(struct persistent_reader *reader, u64 size)
+{
+	if (reader->progress)
+		ui_progress__update(reader->progress, size);
+}
+
+static void reader__finish_progress(struct persistent_reader *reader)
+{
+	if (reader->progress)
+		ui_progress__finish();
+}
+
+static u64 reader__sum_of(struct persistent_reader *reader, u64 each)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < reader->nr; i++)
+		sum += min(buffer__unread(&reader->buffers[i]), each);
+	return sum;
+}
+
+/* Those that have little in them are read as a whole, and leave room for others. */
+static void reader__share_limit(struct persistent_reader *reader)
+{
+	u64 too_much = reader->limit;
+
+	reader->each = ULLONG_MAX;
+	if (!reader->limit || persistent_reader__unread(reader) <= reader->limit)
+		return;
+
+	reader->each = reader->limit / reader->nr;
+	while (too_much - reader->each > 1) {
+		u64 each = reader->each + (too_much - reader->each) / 2;
+
+		if (reader__sum_of(reader, each) > reader->limit)
+			too_much = each;
+		else
+			reader->each = each;
+	}
+}
+
+static int reader__copy(struct persistent_reader *reader)
+{
+	int err = 0;
+
+	reader__share_limit(reader);
+	persistent_merge__expect(reader->merge, reader->nr);
+	for (int i = 0; i < reader->nr && !err; i++) {
+		struct persistent_buffer *buf = &reader->buffers[i];
+		u64 unread = buffer__unread(buf);
+
+		if (buf->copied)
+			continue;
+
+		buf->fresh = 0;
+		err = buffer__copy(buf, reader);
+		if (!err) {
+			buf->started = true;
+			buf->copied = true;
+			reader__update_progress(reader, unread);
+		}
+	}
+
+	/* As large as the largest of them, and there may be no next time */
+	zfree(&reader->copy);
+	reader->copy_size = 0;
+	return err;
+}
+
+int persistent_reader__copy(struct persistent_reader *reader, persistent_push_t push, void *to)
+{
+	int err;
+
+	if (!reader->sorted)
+		reader__sort(reader);
+	if (reader->cut_short)
+		return 0;
+
+	reader->push = push;
+	reader->to = to;
+	reader__start_progress(reader, persistent_reader__unread(reader), "Copying...");
+	err = reader__copy(reader);
+	reader__finish_progress(reader);
+	return err;
+}
+
+static int reader__push(void *to, void *records, size_t size)
+{
+	struct persistent_reader *reader = to;
+	int err = reader->push(reader->to, records, size);
+
+	reader__update_progress(reader, size);
+	return err;
+}
+
+int persistent_reader__push(struct persistent_reader *reader, persistent_push_t push, void *to,
+			    bool again)
+{
+	int err;
+
+	reader->push = push;
+	reader->to = to;
+	reader__start_progress(reader, persistent_merge__size(reader->merge), "Reading...");
+	err = persistent_merge__push(reader->merge, reader__push, reader, /*clear=*/!again);
+	reader__finish_progress(reader);
+	return err;
+}
+
+/* How full the fullest one was, as what is in there is going to be handed on */
+static int reader__fullest(struct persistent_reader *reader)
 {
 	int fullest = 0;
 
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
-		int percent, err;
-		u64 fresh;
+		u64 fresh = min_t(u64, buf->fresh, buf->map.mask);
 
-		buf->fresh = 0;
-		if (reader->cut_short && !buf->early.made)
-			continue;
+		int percent = fresh * 100 / buf->map.mask;
 
-		err = buffer__read(buf, reader);
-		if (err < 0)
-			return err;
-
-		buf->started = true;
-		fresh = min_t(u64, buf->fresh, buf->map.mask);
-		percent = fresh * 100 / buf->map.mask;
 		fullest = max(fullest, percent);
+		buf->copied = false;
 	}
-
 	return fullest;
 }
 
-/* Of a buffer that does not change there is no need of a copy. */
-static int buffer__copy_early(struct persistent_buffer *buf, struct persistent_reader *reader,
-			      off_t *offset, persistent_push_t push, void *to)
+bool persistent_reader__is_no_room(int err)
 {
-	u64 head, len;
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
+}
+
+/*
+ * Where there is no room for a copy of all, those that there are make room when they were
+ * handed on. What is in several parts is not in order, but none of it is missing.
+ */
+static int reader__copy_rest(struct persistent_reader *reader, persistent_push_t push, void *to)
+{
 	int err;
 
-	if (buf->ns->snapshot)
-		return 0;
+	for (;;) {
+		err = persistent_reader__copy(reader, push, to);
+		if (!persistent_reader__is_no_room(err) || !persistent_merge__size(reader->merge))
+			return err;
 
-	err = buffer__copy_whole(buf, reader, &head, &len);
+		reader->split = true;
+		err = persistent_reader__push(reader, push, to, /*again=*/false);
+		if (err)
+			return err;
+	}
+}
+
+int persistent_reader__read(struct persistent_reader *reader, persistent_push_t push, void *to)
+{
+	int err, fullest;
+
+	err = reader__copy_rest(reader, push, to);
 	if (err)
 		return err;
 
-	/* What is not in the file when it is to end does not get there any more. */
-	err = push(to, NULL, 0);
-	if (err < 0) {
-		reader->cut_short = true;
-		return err;
-	}
-
-	if (lseek(reader->early_fd, *offset, SEEK_SET) < 0 ||
-	    writen(reader->early_fd, reader->copy, len) != (ssize_t)len)
-		return -errno;
-
-	buf->early = (struct persistent_early) {
-		.head = head, .len = len, .offset = *offset, .made = true,
-	};
-	*offset += len;
-	if (reader->progress)
-		ui_progress__update(reader->progress, len);
-	return 0;
+	fullest = reader__fullest(reader);
+	err = persistent_reader__push(reader, push, to, /*again=*/false);
+	return err ?: fullest;
 }
 
-int persistent_reader__copy_early(struct persistent_reader *reader, int fd,
-				  persistent_push_t push, void *to)
+s64 persistent_reader__vital_size(struct persistent_reader *reader)
 {
-	off_t offset = 0;
-	int err = 0;
-
-	reader->early_fd = fd;
-	if (reader->progress)
-		reader__init_progress(reader, "Copying...");
-
-	for (int i = 0; i < reader->nr && !err; i++)
-		err = buffer__copy_early(&reader->buffers[i], reader, &offset, push, to);
-
-	if (reader->progress)
-		ui_progress__finish();
-	return err;
+	return persistent_merge__vital_size(reader->merge);
 }
 
-int persistent_reader__read(struct persistent_reader *reader,
-			    persistent_push_t push, void *to)
+int persistent_reader__cut(struct persistent_reader *reader, u64 room)
 {
-	int ret;
+	return persistent_merge__cut(reader->merge, room);
+}
 
-	reader->push = push;
-	reader->to = to;
+u64 persistent_reader__nr_cut(const struct persistent_reader *reader)
+{
+	return persistent_merge__nr_cut(reader->merge);
+}
 
-	if (!reader->sorted)
-		reader__sort(reader);
-	if (reader->progress)
-		reader__init_progress(reader, "Reading...");
-	ret = reader__read(reader);
-	if (reader->progress)
-		ui_progress__finish();
-	return ret;
+bool persistent_reader__is_split(const struct persistent_reader *reader)
+{
+	return reader->split;
+}
+
+bool persistent_reader__is_cut_short(const struct persistent_reader *reader)
+{
+	return reader->cut_short;
+}
+
+u64 persistent_reader__time(const struct persistent_reader *reader)
+{
+	return persistent_merge__time(reader->merge);
 }
 
 int persistent_reader__next_ms(int ms, int percent)

@@ -2,9 +2,9 @@
 /*
  * A part of what the buffers of persistent events hold: by time, by size.
  *
- * Records are looked at in a copy of the buffers, between the reader and the
- * output. What is said of tasks, maps and programs before the slice is what
- * samples in the slice are understood by: it stays, however old it is.
+ * The reader asks about each record of its copies. What is said of tasks, maps and
+ * programs before the slice is what samples in the slice are understood by: it stays,
+ * however old it is.
  */
 #include "persistent-slice.h"
 
@@ -34,21 +34,10 @@
 #include "time-utils.h"
 #include "util.h"
 
-/* A write should be worth a system call. */
-#define PUSH_SIZE	(256 * 1024)
-
 /* What became of the samples that were looked at */
 struct slice_stats {
 	u64	kept, dropped;
-	u64	forgotten;	/* records that were kept at first */
 	u64	first, last;	/* times of the oldest and the newest, kept or not */
-};
-
-/* A record that is held back until it is known which ones are the newest. */
-struct held {
-	u64	time;
-	size_t	offset;		/* in the records that are held */
-	bool	vital;
 };
 
 struct persistent_slice {
@@ -57,15 +46,9 @@ struct persistent_slice {
 	u64			 last, from, to;
 	bool			 wall_from, wall_to;	/* not yet by the clock of the records */
 	u64			 max_size;
-	bool			 started;
-	struct slice_stats stats;
-	persistent_push_t	 push;
-	void			*arg;
-	char			*records;	/* held */
-	size_t			 size, room;
-	struct held		*held;
-	size_t			 nr_held, nr_room;
-	size_t			 forget_at;	/* this size of them */
+	s64			 vital_size;
+	struct slice_stats	 stats;
+	struct persistent_reader *reader;
 };
 
 bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts)
@@ -139,16 +122,6 @@ static int slice__check_times(struct persistent_slice *slice)
 		}
 	}
 	return 0;
-}
-
-void persistent_slice__delete(struct persistent_slice *slice)
-{
-	if (!slice)
-		return;
-
-	free(slice->records);
-	free(slice->held);
-	free(slice);
 }
 
 static struct evsel *slice__first_attached(struct persistent_slice *slice)
@@ -254,23 +227,6 @@ static int slice__start(struct persistent_slice *slice)
 	return 0;
 }
 
-struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
-					       struct evlist *evlist,
-					       const struct persistent *persistent)
-{
-	struct persistent_slice *slice = zalloc(sizeof(*slice));
-
-	if (!slice)
-		return NULL;
-
-	slice->evlist = evlist;
-	slice->persistent = persistent;
-	if (slice__parse(slice, opts) || slice__check_times(slice) || slice__start(slice) ||
-	    slice__check_order(slice, opts))
-		zfree(&slice);
-	return slice;
-}
-
 /* Is it about a state that lasts, rather than about the moment? */
 static bool record__is_vital(const struct perf_event_header *header)
 {
@@ -306,191 +262,51 @@ static void slice__count(struct persistent_slice *slice, u64 time, bool kept)
 		stats->dropped++;
 }
 
-static bool slice__wants(struct persistent_slice *slice, union perf_event *event, u64 *time)
+static enum persistent_look slice__look(void *arg, union perf_event *event, u64 *time)
 {
+	struct persistent_slice *slice = arg;
+	bool vital = record__is_vital(&event->header);
 	bool kept;
 
-	/* Of what cannot be told, no use is going to be made: let others decide. */
-	*time = 0;
-	if (evlist__parse_sample_timestamp(slice->evlist, event, time))
-		return true;
+	/* Keep records without a time stamp. */
+	if (evlist__parse_sample_timestamp(slice->evlist, event, time)) {
+		*time = 0;
+		return vital ? PERSISTENT_VITAL : PERSISTENT_KEEP;
+	}
 
-	kept = *time <= slice->to &&
-	       (*time >= slice->from || record__is_vital(&event->header));
+	kept = *time <= slice->to && (*time >= slice->from || vital);
 	if (event->header.type == PERF_RECORD_SAMPLE)
 		slice__count(slice, *time, kept);
-	return kept;
+	if (!kept)
+		return PERSISTENT_DROP;
+	return vital ? PERSISTENT_VITAL : PERSISTENT_KEEP;
 }
 
-/* Make room for @more elements of @size bytes behind the @nr that are there. */
-static int reserve(void **array, size_t *room, size_t nr, size_t more, size_t size)
+struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
+					       struct evlist *evlist,
+					       const struct persistent *persistent)
 {
-	size_t new_room = max_t(size_t, *room, 4096);
-	void *new_array;
+	struct persistent_slice *slice = zalloc(sizeof(*slice));
 
-	while (new_room < nr + more)
-		new_room *= 2;
-	if (*array && new_room == *room)
-		return 0;
+	if (!slice)
+		return NULL;
 
-	new_array = realloc(*array, new_room * size);
-	if (!new_array)
-		return -ENOMEM;
-	*array = new_array;
-	*room = new_room;
-	return 0;
-}
-
-static struct perf_event_header *slice__held_header(const struct persistent_slice *slice,
-						    const struct held *held)
-{
-	return (void *)slice->records + held->offset;
-}
-
-/* The newest first; of what came at the same time, what was read last */
-static int cmp_held(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time > y->time ? -1 : 1;
-	return x->offset > y->offset ? -1 : x->offset < y->offset;
-}
-
-static int cmp_offset(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-/* What has to be in the output for whatever sample */
-u64 persistent_slice__vital_size(const struct persistent_slice *slice)
-{
-	u64 size = 0;
-
-	for (size_t i = 0; i < slice->nr_held; i++) {
-		if (slice->held[i].vital)
-			size += slice__held_header(slice, &slice->held[i])->size;
-	}
-	return size;
-}
-
-/*
- * Of the records that are held, forget the oldest until they fit: there is no
- * gap in what remains. -E2BIG: nothing but what is vital would.
- */
-static int slice__forget_oldest(struct persistent_slice *slice, u64 room)
-{
-	u64 size = persistent_slice__vital_size(slice);
-	size_t nr = 0, nr_fit = 0, nr_forgotten = 0;
-
-	if (size > room)
-		return -E2BIG;
-
-	qsort(slice->held, slice->nr_held, sizeof(*slice->held), cmp_held);
-	for (size_t i = 0; i < slice->nr_held; i++) {
-		struct held *held = &slice->held[i];
-
-		if (!held->vital) {
-			size += slice__held_header(slice, held)->size;
-			if (nr_forgotten || size > room) {
-				nr_forgotten++;
-				continue;
-			}
-			nr_fit++;
-		}
-		slice->held[nr++] = *held;
+	slice->evlist = evlist;
+	slice->persistent = persistent;
+	slice->reader = persistent->reader;
+	if (slice__parse(slice, opts) || slice__check_times(slice) || slice__start(slice) ||
+	    slice__check_order(slice, opts)) {
+		zfree(&slice);
+		return NULL;
 	}
 
-	slice->nr_held = nr;
-	slice->stats.forgotten += nr_forgotten;
-	qsort(slice->held, slice->nr_held, sizeof(*slice->held), cmp_offset);
-	return nr_forgotten && !nr_fit ? -E2BIG : 0;
+	persistent_reader__set_look(slice->reader, slice__look, slice);
+	return slice;
 }
 
-/* Several times what is wanted is no use: the buffers may be most of the memory. */
-static void slice__forget_early(struct persistent_slice *slice)
+void persistent_slice__delete(struct persistent_slice *slice)
 {
-	size_t size = 0;
-
-	if (slice->size < max_t(u64, slice->forget_at, 4 * slice->max_size))
-		return;
-
-	/* Where nothing can be spared, this is not tried again for a while. */
-	slice__forget_oldest(slice, slice->max_size);
-
-	for (size_t i = 0; i < slice->nr_held; i++) {
-		struct perf_event_header *header = slice__held_header(slice, &slice->held[i]);
-		size_t len = header->size;
-
-		memmove(slice->records + size, header, len);
-		slice->held[i].offset = size;
-		size += len;
-	}
-	slice->size = size;
-	slice->forget_at = 2 * size;
-}
-
-static int slice__hold(struct persistent_slice *slice, union perf_event *event, u64 time)
-{
-	size_t size = event->header.size;
-	int err;
-
-	slice__forget_early(slice);
-	err = reserve((void **)&slice->records, &slice->room, slice->size, size, 1) ?:
-	      reserve((void **)&slice->held, &slice->nr_room, slice->nr_held, 1,
-		      sizeof(*slice->held));
-	if (err)
-		return err;
-
-	memcpy(slice->records + slice->size, event, size);
-	slice->held[slice->nr_held++] = (struct held) {
-		.time	= time,
-		.offset	= slice->size,
-		.vital	= record__is_vital(&event->header),
-	};
-	slice->size += size;
-	return 0;
-}
-
-/* Hand on runs of records that are wanted, as one piece each. */
-static int slice__push(void *to, void *records, size_t size)
-{
-	struct persistent_slice *slice = to;
-	size_t pos = 0, run = 0;
-	int err = 0;
-
-	while (pos < size && err >= 0) {
-		union perf_event *event = records + pos;
-		size_t next = pos + event->header.size;
-		bool wanted;
-		u64 time;
-
-		wanted = slice__wants(slice, event, &time);
-		if (slice->max_size) {
-			if (wanted)
-				err = slice__hold(slice, event, time);
-			run = next;
-		} else if (!wanted) {
-			if (pos > run)
-				err = slice->push(slice->arg, records + run, pos - run);
-			run = next;
-		}
-		pos = next;
-	}
-
-	if (err >= 0 && (pos > run || slice->max_size))
-		err = slice->push(slice->arg, records + run, pos - run);
-	return err;
-}
-
-int persistent_slice__read(struct persistent_slice *slice, struct persistent_reader *reader,
-			   persistent_push_t push, void *to)
-{
-	slice->push = push;
-	slice->arg = to;
-	return persistent_reader__read(reader, slice__push, slice);
+	free(slice);
 }
 
 bool persistent_slice__holds(const struct persistent_slice *slice)
@@ -498,31 +314,41 @@ bool persistent_slice__holds(const struct persistent_slice *slice)
 	return slice->max_size;
 }
 
+s64 persistent_slice__vital_size(struct persistent_slice *slice)
+{
+	if (!slice->vital_size)
+		slice->vital_size = persistent_reader__vital_size(slice->reader);
+	return slice->vital_size;
+}
+
 int persistent_slice__push_newest(struct persistent_slice *slice, u64 room,
 				  persistent_push_t push, void *to)
 {
-	int err = slice__forget_oldest(slice, room);
-	size_t i = 0;
+	s64 size = persistent_slice__vital_size(slice);
+	int err;
 
-	while (i < slice->nr_held && err >= 0) {
-		size_t start = slice->held[i].offset, end = start;
+	if (size < 0)
+		return size;
+	if ((u64)size > room)
+		return -E2BIG;
 
-		/* Those between which nothing was forgotten, in one go */
-		while (i < slice->nr_held && slice->held[i].offset == end &&
-		       end - start < PUSH_SIZE)
-			end += slice__held_header(slice, &slice->held[i++])->size;
-		err = push(to, slice->records + start, end - start);
-	}
-	return err < 0 ? err : 0;
+	err = persistent_reader__cut(slice->reader, room - size);
+	if (err)
+		return err;
+
+	/* Until now they were only looked for. */
+	memset(&slice->stats, 0, sizeof(slice->stats));
+	return persistent_reader__push(slice->reader, push, to, /*again=*/true);
 }
 
 void persistent_slice__report(const struct persistent_slice *slice)
 {
 	const struct slice_stats *stats = &slice->stats;
+	u64 nr_cut = persistent_reader__nr_cut(slice->reader);
 	char first[32], last[32];
 
-	if (stats->forgotten)
-		pr_info("[ --max-size leaves out %" PRIu64 " older records ]\n", stats->forgotten);
+	if (nr_cut)
+		pr_info("[ --max-size leaves out %" PRIu64 " older records ]\n", nr_cut);
 
 	if (stats->kept || !stats->dropped)
 		return;

@@ -21,23 +21,19 @@ struct persistent_slice_opts {
 
 bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts);
 
+/* Chooses from what the reader of @persistent reads, as long as that is used. */
 struct persistent_slice *persistent_slice__new(const struct persistent_slice_opts *opts,
 					       struct evlist *evlist,
 					       const struct persistent *persistent);
 void persistent_slice__delete(struct persistent_slice *slice);
 
-/*
- * As persistent_reader__read(), less what is not in the slice. What is held does
- * not get to @push, which is then called without records: it may end the reading.
- */
-int persistent_slice__read(struct persistent_slice *slice, struct persistent_reader *reader,
-			   persistent_push_t push, void *to);
-
-/* With a limit on the size reading only holds records, and this hands them on. */
+/* With a limit on the size the reader only copies, and this hands the newest on. */
 bool persistent_slice__holds(const struct persistent_slice *slice);
 int persistent_slice__push_newest(struct persistent_slice *slice, u64 room,
 				  persistent_push_t push, void *to);
-u64 persistent_slice__vital_size(const struct persistent_slice *slice);
+
+/* What has to be in the output for whatever sample, or a negative errno */
+s64 persistent_slice__vital_size(struct persistent_slice *slice);
 
 /* Say what was left out that one may have expected. */
 void persistent_slice__report(const struct persistent_slice *slice);

@@ -119,11 +119,15 @@ test_older() {
 		grep -c "PERF_RECORD_COMM: ${prog##*/}:$old/$old")"
 	check "read by a pipe" sh -c "perf ctl -r $ns -o - | cat > $tmp/pipe"
 	named "the pipe" "$tmp/pipe"
-	perf top --stdio -e "persistent/$ns/" --sort comm,sym -d 1 < /dev/null > "$tmp/top" 2>&1 &
+	# Somebody at the keyboard, who types nothing
+	mkfifo "$tmp/keys"
+	exec 3<> "$tmp/keys"
+	perf top --stdio -e "persistent/$ns/" --sort comm,sym -d 1 <&3 > "$tmp/top" 2>&1 &
 	top=$!
 	eventually "perf top shows it" grep -q "${prog##*/}.*ancient_work" "$tmp/top"
 	kill "$top"
 	wait "$top" || true
+	exec 3>&-
 	check "a snapshot without its namespace" perf ctl -d "$ns"
 	check "read the snapshot" perf ctl -r "$ns.1" -o "$data"
 	named "the snapshot" "$data"

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf record -M: memory of a fixed size, which is written when somebody asks for it.
+ *
+ * Samples are in buffers that overwrite what is oldest. What tells of tasks and their maps is
+ * in buffers of its own, which are written all the time: however many samples there are, they
+ * have names.
+ */
+#include "record-memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <linux/ctype.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/sizes.h>
+#include <perf/cpumap.h>
+#include <perf/threadmap.h>
+#include <internal/lib.h>
+#include <subcmd/parse-options.h>
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "string2.h"
+#include "units.h"
+#include "util.h"
+
+/* Longest of what unit_number__scnprintf_exact() makes of 64 bits */
+#define SIZE_LEN	24
+
+/* The kernel makes none that are larger. */
+#define MAX_SIZE	((u64)SZ_1G)
+
+int record_memory__parse(const struct option *opt, const char *str, int unset)
+{
+	static struct parse_tag tags[] = {
+		{ .tag = 'B', .mult = 1 },
+		{ .tag = 'K', .mult = 1 << 10 },
+		{ .tag = 'M', .mult = 1 << 20 },
+		{ .tag = 'G', .mult = 1 << 30 },
+		{ .tag = 0 },
+	};
+	unsigned long val;
+	u64 *size = opt->value;
+	char *end;
+
+	if (unset) {
+		*size = 0;
+		return 0;
+	}
+
+	val = isdigit(*str) ? parse_tag_value(str, tags) : 0;
+	if (val == -1UL) {
+		errno = 0;
+		val = strtoul(str, &end, 10);
+		if (errno || *end)
+			val = 0;
+	}
+	if (!val) {
+		pr_err("-M takes a size as in 64M, or bytes: not '%s'.\n", str);
+		return -1;
+	}
+	*size = val;
+	return 0;
+}
+
+/* Each CPU that has events with samples has one, or each thread where there are no CPUs. */
+static u64 nr_buffers(struct evlist *evlist)
+{
+	struct perf_cpu_map *cpus = NULL;
+	struct evsel *evsel;
+	u64 nr;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!evsel__is_dummy_event(evsel))
+			cpus = perf_cpu_map__merge(cpus, evsel->core.cpus);
+	}
+
+	if (perf_cpu_map__has_any_cpu_or_is_empty(cpus))
+		nr = perf_thread_map__nr(evlist->core.threads);
+	else
+		nr = perf_cpu_map__nr(cpus);
+	perf_cpu_map__put(cpus);
+	return nr;
+}
+
+static bool has_samples(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!evsel__is_dummy_event(evsel))
+			return true;
+	}
+	return false;
+}
+
+int record_memory__share(struct evlist *evlist, u64 size)
+{
+	u64 nr = nr_buffers(evlist), each;
+	char limit[SIZE_LEN];
+
+	if (!has_samples(evlist) || !nr) {
+		pr_err("-M has nothing to keep: name an event that has samples, and tasks that there are.\n");
+		return -EINVAL;
+	}
+
+	each = size / nr;
+	if (each < page_size) {
+		unit_number__scnprintf_exact(limit, sizeof(limit), nr * page_size);
+		pr_err("-M is less than a page for each of %" PRIu64 " buffers: give it %s or more.\n",
+		       nr, limit);
+		return -EINVAL;
+	}
+	if (each > MAX_SIZE) {
+		unit_number__scnprintf_exact(limit, sizeof(limit), nr * MAX_SIZE);
+		pr_err("-M is more than 1G for each of %" PRIu64 " buffers: give it %s or less.\n",
+		       nr, limit);
+		return -EINVAL;
+	}
+
+	evlist->overwrite_size = roundup_pow_of_two(each);
+	return 0;
+}
+
+int record_memory__check(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel__is_dummy_event(evsel) || evsel->core.attr.write_backward)
+			continue;
+		pr_err("Samples of '%s' are not kept in memory, as -M would: leave out 'no-overwrite'.\n",
+		       evsel__name(evsel));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void record_memory__print(struct evlist *evlist)
+{
+	u64 nr = nr_buffers(evlist);
+	char all[SIZE_LEN], each[SIZE_LEN];
+
+	unit_number__scnprintf_exact(all, sizeof(all), nr * evlist->overwrite_size);
+	unit_number__scnprintf_exact(each, sizeof(each), evlist->overwrite_size);
+	fprintf(stderr, "[ perf record: memory of %s, %s in each of %" PRIu64 " buffers, is written on 'kill -USR2 %d' ]\n",
+		all, each, nr, getpid());
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_RECORD_MEMORY_H
+#define __PERF_RECORD_MEMORY_H
+
+#include <linux/types.h>
+
+struct evlist;
+struct option;
+
+int record_memory__parse(const struct option *opt, const char *str, int unset);
+
+/*
+ * Have buffers that overwrite what is oldest take @size bytes in all, rounded up to what buffers
+ * can be. -EINVAL: that is not a page for each, which was said.
+ */
+int record_memory__share(struct evlist *evlist, u64 size);
+
+/* No event writes its samples past it. -EINVAL: one does, which was said. */
+int record_memory__check(struct evlist *evlist);
+
+/* How much it is, and what to do to have it written */
+void record_memory__print(struct evlist *evlist);
+
+#endif /* __PERF_RECORD_MEMORY_H */

@@ -556,19 +556,23 @@ int perf_member_charge(struct perf_member *member)
 	struct ucounts *ucounts = ns->published ? ns->cred->ucounts : current_ucounts();
 	unsigned long limit = ns->published ? ns->memlock : rlimit(RLIMIT_MEMLOCK);
 	struct perf_buffer *rb = member->rb;
+	struct ucounts *charged;
 	long total;
 
 	assert_registry();
-	/* The user is charged already when it comes from another namespace. */
-	if (!rb || !rb->mmap_mm || !rb->mmap_locked || rb->mmap_ucounts)
+	if (!rb || !rb->mmap_locked || rb->mmap_ucounts == ucounts)
 		return 0;
 
-	total = charge_pages(ucounts, rb->mmap_locked, &rb->mmap_ucounts);
-	if (total >= 0 && may_lock(total, limit))
-		return 0;
+	total = charge_pages(ucounts, rb->mmap_locked, &charged);
+	if (total < 0 || !may_lock(total, limit)) {
+		perf_persist_uncharge(charged, rb->mmap_locked);
+		return -EPERM;
+	}
 
+	/* It may come from a namespace of another owner, who does not pay any more. */
 	uncharge_ucounts(rb);
-	return -EPERM;
+	rb->mmap_ucounts = charged;
+	return 0;
 }
 
 /**

@@ -353,6 +353,9 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 		ret = -EINVAL;
 	else
 		ret = perf_member_may_open(member);
+	/* What changes it need not be an ioctl of this file: redirected events, BPF links. */
+	if (!ret && (f_flags & O_ACCMODE) == O_RDWR)
+		ret = security_perf_event_write(member->event);
 	if (!ret) {
 		snapshot = is_snapshot(ns);
 		if (snapshot)

@@ -335,12 +335,13 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 		goto unlock;
 
 	for_each_ns_member(member, ns) {
-		max++;
 		if (model_cpu < 0 && !member->for_trigger)
 			model_cpu = READ_ONCE(member->event->cpu);
 	}
+	for_each_ns_member(member, ns)
+		max += READ_ONCE(member->event->cpu) == model_cpu;
 
-	cover = kcalloc(max, sizeof(*cover), GFP_KERNEL);
+	cover = kvcalloc(max, sizeof(*cover), GFP_KERNEL);
 	if (!cover) {
 		nr = -ENOMEM;
 		goto unlock;
@@ -410,7 +411,7 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 		perf_persist_put_opener(cover[i].model->event);
 	}
 out:
-	kfree(cover);
+	kvfree(cover);
 	if (ret && ret != -ESTALE)
 		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its events on CPU %d: %pe\n",
 				      ns->name, cpu, ERR_PTR(ret));

@@ -168,7 +168,8 @@ struct perf_persist_ns {
  * @spares:	spares, which keep members alive
  * @triggers:	triggers that nothing fires any more
  * @actions:	what members do no more when they overflow
- * @frozen:	buffer of @member that was stopped, or NULL
+ * @frozen:	buffer of @member that was stopped, or may be by now; or NULL
+ * @paused:	it was paused without that
  */
 struct perf_leaving {
 	struct perf_persist_ns	*ns;
@@ -177,6 +178,7 @@ struct perf_leaving {
 	struct list_head	triggers;
 	struct list_head	actions;
 	struct perf_buffer	*frozen;
+	bool			paused;
 };
 
 /**

@@ -315,6 +315,25 @@ int perf_persistent_may_redirect(struct perf_event *event)
 	}
 }
 
+/*
+ * Since the file was opened for reading, the event may have got into another namespace, and
+ * another event may have begun to write to its buffer. The right to the event itself stays
+ * with the file.
+ */
+static int reader_may_map(struct file *file, struct perf_member *member)
+{
+	unsigned int others = atomic_read(&member->rb->needs) & ~READ_ONCE(member->needs);
+	const struct cred *old;
+	int ret;
+
+	if (!others)
+		return 0;
+	old = override_creds(file->f_cred);
+	ret = check_needs(others);
+	revert_creds(old);
+	return ret;
+}
+
 /**
  * perf_persistent_may_mmap - may the buffer of an event be mapped
  * @event:	the event, whose mmap_mutex is held
@@ -325,12 +344,16 @@ int perf_persistent_may_redirect(struct perf_event *event)
  *  -ENODEV	the event was deleted, or has left the namespace that the file
  *		of a reader was opened in
  *  -EBUSY	the buffer is another member's, or there is none
- *  -EACCES	the buffer of a member can't be written to
+ *  -EACCES	the buffer of a member can't be written to, or whoever opened the file
+ *		could not open it any more; also -EPERM
+ *  -EINVAL	for writing, and of another size
  */
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma)
 {
 	struct perf_member *member = event->member;
 	struct perf_buffer *rb = event->rb;
+	bool may_change = vma->vm_file->f_mode & FMODE_WRITE;
+	int ret;
 
 	lockdep_assert_held(&event->mmap_mutex);
 	if (member) {
@@ -340,10 +363,13 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 		case PERF_MEMBER_PUBLISHED:
 			if (!member->rb)
 				return -EBUSY;
+			ret = may_change ? 0 : reader_may_map(vma->vm_file, member);
+			if (ret)
+				return ret;
 			break;
 		default:
 			/* A reader's right was to the namespace that it has left. */
-			if (!(vma->vm_file->f_mode & FMODE_WRITE))
+			if (!may_change)
 				return -ENODEV;
 			break;
 		}
@@ -352,8 +378,12 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 	/* Ordinary events, also those of a task, can be redirected to a member. */
 	if (!rb)
 		return 0;
-	if (vma->vm_flags & VM_WRITE)
+	if (vma->vm_flags & VM_WRITE) {
+		/* What is not going to be mapped is not going to be written to. */
+		if (!READ_ONCE(rb->held) && vma_pages(vma) != data_page_nr(rb) + 1UL)
+			return -EINVAL;
 		return perf_persistent_may_write(rb);
+	}
 	if (READ_ONCE(rb->held)) {
 		vm_flags_clear(vma, VM_MAYWRITE);
 		perf_set_mapped(rb);

@@ -254,7 +254,8 @@ static void finish_members(struct perf_persist_ns *snap)
 			perf_event_swap_finish(event);
 			mutex_unlock(&event->mmap_mutex);
 
-			sm->head = local_read(&old->head);
+			/* It is a long, whose sign is no part of it. */
+			sm->head = (unsigned long)local_read(&old->head);
 			if (sm->own)
 				old->owner = NULL;
 		} else if (!sm->own) {
@@ -432,6 +433,8 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 		if (snap && ready)
 			goto unlock_alone;
 		mutex_unlock(&perf_persist_lock);
+		/* They count for the owner, and for the bound of the namespace. */
+		perf_snapshot_free_spares(stale);
 
 		/* Those who make spares may have to wait for memory. */
 		if (!alone) {

@@ -301,6 +301,19 @@ static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *ol
 	return true;
 }
 
+/* Does anybody have its pages, without a mapping? They may be in a pipe, see vmsplice(). */
+static bool is_pinned(struct perf_buffer *rb)
+{
+	unsigned long i;
+
+	for (i = 0; i <= data_page_nr(rb); i++) {
+		if (page_count(perf_mmap_to_page(rb, i)) != 1)
+			return true;
+		cond_resched();
+	}
+	return false;
+}
+
 /* Nobody maps it from here on, see perf_member_map_buffer(). */
 static bool freeze_buffer(struct perf_snapshot_member *used)
 {
@@ -313,7 +326,12 @@ static bool freeze_buffer(struct perf_snapshot_member *used)
 		WRITE_ONCE(sm->m.rb, NULL);
 		perf_persist_free_buffer(rb); /* not the last */
 	}
-	return atomic_cmpxchg(&rb->mmap_count, 1, 0) == 1;
+	if (atomic_cmpxchg(&rb->mmap_count, 1, 0) != 1)
+		return false;
+	if (!is_pinned(rb))
+		return true;
+	atomic_set(&rb->mmap_count, 1);
+	return false;
 }
 
 static void unfreeze_buffers(struct perf_persist_ns *old)
@@ -593,6 +611,8 @@ static int refill_spares(struct perf_persist_ns *ns)
 		}
 		more = !ns->unlinked && ns->nr_spares < ns->want_spares;
 		mutex_unlock(&perf_persist_lock);
+		/* First: they count for the owner, and for the bound of the namespace. */
+		perf_snapshot_free_spares(&stale);
 		if (!more)
 			break;
 

@@ -242,12 +242,19 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 static void ns_leaving(struct perf_leaving *leaving)
 {
 	struct perf_member *member = leaving->member;
+	struct perf_persist_ns *ns = leaving->ns;
 
 	assert_registry();
-	if (!member || !READ_ONCE(leaving->ns->stopped))
+	if (!member || (!ns->nr_stoppers && !READ_ONCE(ns->stopped)))
 		return;
-	count_missed(member);
 	leaving->frozen = ring_buffer_get(member->event);
+	/* A trigger that stops it now pauses it later than it says so. */
+	leaving->paused = leaving->frozen && READ_ONCE(leaving->frozen->paused);
+	smp_rmb(); /* pairs with smp_mb() in perf_stop_now() */
+	if (!READ_ONCE(ns->stopped))
+		return;
+	leaving->paused = false;
+	count_missed(member);
 }
 
 static void ns_left(struct perf_leaving *leaving)
@@ -259,7 +266,7 @@ static void ns_left(struct perf_leaving *leaving)
 	/* A trigger may be about to stop what is not on its list any more. */
 	synchronize_rcu();
 	/* The buffer of another member remains as it is. */
-	if (rb->nr_pages && !rb->owner)
+	if (rb->nr_pages && !rb->owner && !leaving->paused)
 		rb_toggle_paused(rb, false);
 	ring_buffer_put(rb);
 }

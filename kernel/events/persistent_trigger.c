@@ -683,7 +683,8 @@ err_free:
  * @last:	number of the last one that was seen, 0 to start with
  * @arg:	filled in, but for its size
  *
- * Called without a lock.
+ * Called without a lock. The label is empty for those who may not see what the namespace
+ * records.
  *
  * Return: 0, -ENOENT if there are no more, or -ENODEV if the namespace was deleted.
  */
@@ -700,6 +701,9 @@ long perf_trigger_get_next(struct perf_persist_ns *ns, u32 last, struct perf_eve
 			continue;
 		*arg = trigger->arg;
 		arg->size = size;
+		/* perffs makes it of the event and its filter. */
+		if (perf_persist_may_see(ns))
+			memset(arg->label, 0, sizeof(arg->label));
 		return 0;
 	}
 	return -ENOENT;

@@ -5,6 +5,8 @@
 #ifndef _KERNEL_EVENTS_READ_H
 #define _KERNEL_EVENTS_READ_H
 
+#include <linux/cred.h>
+#include <linux/kallsyms.h>
 #include <linux/llist.h>
 #include <linux/perf_event.h>
 #include <linux/perf_read.h>
@@ -44,6 +46,12 @@ struct perf_format *perf_format_share(struct perf_format *format);
 void perf_format_put(struct perf_format *format);
 const char *perf_known_name(const struct perf_event_attr *attr);
 bool perf_known_event(const char *name, struct perf_event_attr *attr);
+
+/* May the reader know where the kernel is? Samples of it and /proc/kallsyms both tell. */
+static inline bool perf_may_know_kernel(void)
+{
+	return !perf_allow_kernel() && kallsyms_show_value(current_cred());
+}
 
 /* Whoever reads pays. Nobody is killed to make room for a copy. */
 #define PERF_COPY_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)

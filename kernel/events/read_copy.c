@@ -371,6 +371,7 @@ static int fill_copy(struct perf_copy *copy, const struct perf_copy_from *from, 
 {
 	bool (*try)(struct perf_copy *copy, const struct perf_copy_from *from, unsigned long max);
 	int tries = 0;
+	bool good;
 
 	try = from->forward ? try_copy_forward : try_copy;
 	max = min(max, PAGE_ALIGN(bytes_held(from)));
@@ -385,7 +386,10 @@ static int fill_copy(struct perf_copy *copy, const struct perf_copy_from *from, 
 	do {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-	} while (!try(copy, from, max) && ++tries < PERF_COPY_TRIES && !from->done);
+		good = try(copy, from, max);
+	} while (!good && ++tries < PERF_COPY_TRIES && !from->done);
+	if (from->forward && !good)
+		return -EAGAIN;
 	return index_records(copy, from->forward);
 }
 
@@ -410,7 +414,10 @@ void perf_copy_free(struct perf_copy *copy)
  * Called without a lock, after perf_copy_reserve() for perf_copy_max_pages(). What has become
  * larger since is copied in part.
  *
- * Return: the copy, which may be empty; or -ENOMEM, or -EINTR.
+ * Return: the copy, which may be empty; or
+ *  -ENOMEM	out of memory
+ *  -EINTR	the caller is being killed
+ *  -EAGAIN	the buffer is a forward one, and its data_tail makes no sense
  */
 struct perf_copy *perf_copy_make(const struct perf_copy_from *from,
 				 const struct perf_copy_event *owner)

@@ -86,13 +86,13 @@ static void add_build_id(struct perf_out *out)
  * perf_out_kernel - where the kernel is, and which one it is
  * @out:	where to
  *
- * Where it is may be a secret: nothing is said to those who may not see samples of it.
+ * Where it is may be a secret, see perf_may_know_kernel().
  */
 void perf_out_kernel(struct perf_out *out)
 {
 	u64 text = (unsigned long)_text;
 
-	if (perf_allow_kernel())
+	if (!perf_may_know_kernel())
 		return;
 	/* The name says what is at the offset: readers find out how far it was moved. */
 	add_kernel_map(out, text, (unsigned long)_end - text, text, "[kernel.kallsyms]_text");
@@ -202,7 +202,7 @@ int perf_out_modules(struct perf_out *out, struct perf_modules *modules,
 	unsigned long i;
 	int ret = 0;
 
-	if (perf_allow_kernel())
+	if (!perf_may_know_kernel())
 		return 0;
 	for (i = 0; i < copy->nr && !ret; i++) {
 		cond_resched();
@@ -335,7 +335,22 @@ static int add_vmas(struct perf_out *out, struct mm_struct *mm, struct perf_livi
 	return 0;
 }
 
-/* What it runs, for those who may read its /proc/PID/maps */
+/*
+ * What it runs, for those who may read its /proc/PID/maps. Everybody may look at themselves:
+ * who reads with the creds of somebody else does not show its own to them.
+ */
+static struct mm_struct *get_mm(struct task_struct *task)
+{
+	struct mm_struct *mm = mm_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
+
+	if (IS_ERR_OR_NULL(mm))
+		return NULL;
+	if (mm != current->mm || current_cred() == current_real_cred())
+		return mm;
+	mmput(mm);
+	return NULL;
+}
+
 static int add_maps(struct perf_out *out, struct task_struct *task, struct perf_living *living,
 		    size_t enough)
 {
@@ -345,8 +360,8 @@ static int add_maps(struct perf_out *out, struct task_struct *task, struct perf_
 
 	if (task->flags & PF_KTHREAD)
 		return 0;
-	mm = mm_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
-	if (IS_ERR_OR_NULL(mm)) {
+	mm = get_mm(task);
+	if (!mm) {
 		living->address = 0;
 		return 0;
 	}

@@ -239,11 +239,18 @@ static int check_buffer(struct file *file, struct perf_buffer *rb, void *data)
 	return add_file(search, file);
 }
 
-static void end_search(struct buffer_search *search)
+static void put_files(struct buffer_search *search)
 {
 	while (search->nr)
 		fput(search->files[--search->nr]);
 	kvfree(search->files);
+	search->files = NULL;
+	search->max = 0;
+}
+
+static void end_search(struct buffer_search *search)
+{
+	put_files(search);
 	if (search->target)
 		put_task_struct(search->target);
 	if (search->rb)
@@ -356,13 +363,16 @@ static void describe_event(struct perf_copy_event *copy, struct perf_event *even
 			  event->attr.config);
 }
 
-/* What is stopped for good may have nothing left but its memory. */
+/* What is stopped for good may have nothing left but its memory. No event of a task ever is. */
 static int get_format(struct perf_event *event, struct perf_format **format)
 {
-	struct perf_event_context *ctx = perf_event_ctx_lock(event);
+	struct perf_event_context *ctx;
 	int ret = 0;
 
 	*format = NULL;
+	if (event->hw.target)
+		return perf_format_get(event, format);
+	ctx = perf_event_ctx_lock(event);
 	if (!(event->attach_state & PERF_ATTACH_RETIRED))
 		ret = perf_format_get(event, format);
 	perf_event_ctx_unlock(event, ctx);
@@ -424,6 +434,13 @@ static bool may_attach_to_owner(struct perf_event *event)
 	return !IS_ERR_OR_NULL(owner) && ptrace_may_access(owner, PTRACE_MODE_ATTACH_FSCREDS);
 }
 
+/* Is it an event of others, that the reader does not know yet? */
+static bool is_foreign(const struct perf_copy_events *events, struct perf_event *event)
+{
+	/* Without a context, perf_event_open() is about to make it, or to give up. */
+	return smp_load_acquire(&event->ctx) && !perf_copy_find_event(events, event->id);
+}
+
 /*
  * Events of others that write to the buffer now. They may be gone any time, so that nothing is
  * known of their tracepoints. -EAGAIN: there are more than there is room for.
@@ -432,41 +449,65 @@ static int describe_others(struct perf_copy_events *events, struct perf_buffer *
 {
 	unsigned int nr = events->nr;
 	struct perf_event *event;
+	int ret = 0;
 
 	guard(rcu)();
 	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
-		/* Otherwise, perf_event_open() is about to make it, or to give up. */
-		if (!smp_load_acquire(&event->ctx) || perf_copy_find_event(events, event->id))
+		if (!is_foreign(events, event))
 			continue;
 		if (!may_attach_to_owner(event))
-			return -EACCES;
-		if (nr == events->max)
-			return -EAGAIN;
+			ret = -EACCES;
+		else if (nr == events->max)
+			ret = -EAGAIN;
+		if (ret)
+			break;
 		/* It may have been that of another file of the same event. */
 		events->all[nr].format = NULL;
 		describe_event(&events->all[nr++], event);
 	}
+	/* Not before: only those that are sorted are found. */
 	events->nr = nr;
+	return ret;
+}
+
+/* Others may have begun to write to it when the rights to those before were checked. */
+static int check_others(const struct perf_copy_events *events, struct perf_buffer *rb)
+{
+	struct perf_event *event;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		if (is_foreign(events, event) && !may_attach_to_owner(event))
+			return -EACCES;
+	}
 	return 0;
 }
 
-static unsigned int count_writers(struct perf_buffer *rb)
+/* Readers walk the list without leaving the CPU. */
+#define PERF_TASK_WRITERS	SZ_64K
+
+static int count_writers(struct perf_buffer *rb)
 {
 	struct perf_event *event;
-	unsigned int nr = 0;
+	int nr = 0;
 
 	guard(rcu)();
-	list_for_each_entry_rcu(event, &rb->event_list, rb_entry)
-		nr++;
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		if (++nr > PERF_TASK_WRITERS)
+			return -E2BIG;
+	}
 	return nr;
 }
 
 static struct perf_copy_events *describe_events(const struct buffer_search *search)
 {
-	unsigned int max = search->nr + count_writers(search->rb);
+	int ret = count_writers(search->rb);
 	struct perf_copy_events *events;
-	int ret;
+	unsigned int max;
 
+	if (ret < 0)
+		return ERR_PTR(ret);
+	max = search->nr + ret;
 	events = kvzalloc(struct_size(events, all, max), PERF_COPY_GFP);
 	if (!events)
 		return ERR_PTR(-ENOMEM);
@@ -490,6 +531,7 @@ static int find_events(struct task_source *from, const struct buffer_search *sea
 	struct perf_copy_event *event;
 
 	do {
+		cond_resched();
 		events = describe_events(search);
 	} while (events == ERR_PTR(-EAGAIN) && !fatal_signal_pending(current));
 	if (IS_ERR(events))
@@ -550,7 +592,7 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
 	struct perf_copy *copy;
 	int ret;
 
-	ret = charge(from, pages);
+	ret = charge(from, pages + PFN_UP(struct_size(from->events, all, from->events->max)));
 	if (!ret)
 		ret = perf_copy_reserve(pages);
 	if (ret)
@@ -564,7 +606,9 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
 	from->pages = copy->pages;
 	from->copy = copy;
 	/* It may have got children meanwhile. */
-	return !buffer.forward && READ_ONCE(search->rb->shared) ? -EOPNOTSUPP : 0;
+	if (!buffer.forward && READ_ONCE(search->rb->shared))
+		return -EOPNOTSUPP;
+	return check_others(from->events, search->rb);
 }
 
 static struct perf_copy_source *make_source(struct task_struct *task, u64 number)
@@ -586,6 +630,8 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
 	ret = find_buffer(&search, task);
 	if (!ret)
 		ret = find_events(from, &search);
+	/* The task may close its events while the reader copies. */
+	put_files(&search);
 	if (!ret)
 		ret = copy_buffer(from, &search);
 	end_search(&search);
@@ -607,6 +653,8 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
  *  -EACCES	the caller may not attach to the task, or to another one whose event writes to
  *		the buffer now
  *  -EOPNOTSUPP	nobody knows where the records begin, or how far they are overwritten
+ *  -EAGAIN	perf_event_mmap_page::data_tail is not where a record can begin
+ *  -E2BIG	too many events write to the buffer
  *  -EPERM	the copy would be above the caller's RLIMIT_MEMLOCK
  *  -ENOMEM	out of memory
  *  -EINTR	the caller is being killed

@@ -644,7 +644,7 @@ struct perf_text *perf_text_make(struct perf_copy_source *source, int cpu)
 
 	text->garbage.free = free_text;
 	text->source = source;
-	text->symbols = !perf_allow_kernel();
+	text->symbols = perf_may_know_kernel();
 	text->events = events;
 	text->comms = perf_comms_alloc(events->nr ? events->all[0].pid_ns : NULL);
 	ret = text->comms ? alloc_heap(text) : -ENOMEM;

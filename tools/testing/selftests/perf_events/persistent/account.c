@@ -295,6 +295,27 @@ TEST_F(account, claim)
 	});
 }
 
+/* Whoever claims an event of somebody else pays for what becomes of it. H22 */
+TEST_F(account, claim_of_another)
+{
+	struct member m;
+	__u64 id;
+
+	ASSERT_EQ(0, create(&m, self->cpu, self->ns, 0, &id));
+	CHILD({
+		__u64 other;
+		int fd;
+
+		become_user(BUFFER - 1);
+		fd = member_reopen(id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE);
+		MUST(fd >= 0);
+		MUST(ring_map(fd, BUFFER - 1, PROT_READ) != MAP_FAILED);
+		MUST(!persist_claim(fd));
+		MUST(!set_name(fd, "%s-other", self->ns));
+		MUST(persist_new(fd, &other) == -EPERM);
+	});
+}
+
 /* A reader pays nothing, whoever paid is dead. */
 TEST_F(account, readers)
 {

@@ -270,7 +270,7 @@ TEST_F(lsm, writer)
 	struct member faults;
 	int writer;
 
-	EXPECT_CALLS(2, 2, 0, member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE));
+	EXPECT_CALLS(2, 2, 1, member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE));
 	writer = self->ret;
 	ASSERT_LE(0, writer);
 	EXPECT_CALLS(0, 0, 1, event_ioctl(writer, PERF_EVENT_IOC_DISABLE, 0));

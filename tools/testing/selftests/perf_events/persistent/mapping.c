@@ -522,6 +522,20 @@ TEST_F(buffers, writable_before)
 	EXPECT_EQ(1, ns_count(id));
 }
 
+/* What failed to be mapped for writing was not written to. H32 */
+TEST_F(buffers, writable_failed)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	__u64 id;
+
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	EXPECT_EQ(-EINVAL, ring_map_err(m.fd, PAGES / 2, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(-EINVAL, ring_map_err(m.fd, 0, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, set_name(m.fd, "%s", self->ns));
+	EXPECT_EQ(0, persist_new(m.fd, &id));
+}
+
 /* Of what is not published nothing is asked: as ever, a second mapping is as it likes. H32 */
 TEST_F(buffers, ordinary_writable)
 {

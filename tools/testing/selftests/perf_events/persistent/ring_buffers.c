@@ -12,6 +12,7 @@
 
 #define ROUNDS		300
 #define READS		1000
+#define KPTR_RESTRICT	"/proc/sys/kernel/kptr_restrict"
 #define CALLS		"raw_syscalls:sys_enter: id="
 #define TEXT_ROOM	(1024 * 1024)
 
@@ -19,6 +20,7 @@ FIXTURE(ring_buffers)
 {
 	struct perf_event_attr attr;
 	char paranoid[16];
+	char kptr_restrict[16];
 	char dir[64];
 	char *text;
 	int rounds;
@@ -35,6 +37,7 @@ FIXTURE_SETUP(ring_buffers)
 	if (geteuid())
 		SKIP(return, "needs root");
 	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
+	ASSERT_LT(0, read_file(KPTR_RESTRICT, self->kptr_restrict, sizeof(self->kptr_restrict)));
 	snprintf(self->dir, sizeof(self->dir), "/proc/%d/perf/ring-buffers", getpid());
 	self->rounds = rounds ? atoi(rounds) : ROUNDS;
 	self->text = malloc(TEXT_ROOM);
@@ -44,6 +47,7 @@ FIXTURE_SETUP(ring_buffers)
 FIXTURE_TEARDOWN_PARENT(ring_buffers)
 {
 	write_file(PARANOID, self->paranoid);
+	write_file(KPTR_RESTRICT, self->kptr_restrict);
 }
 
 /* The whole file, or an error */
@@ -261,14 +265,16 @@ TEST_F(ring_buffers, forward)
 	/* As long as there are calls that fit */
 	call_getppid(10000);
 	EXPECT_LT(100, shown(self->dir, self->text, CALLS));
-	page->data_tail = head + 8;
+	page->data_tail += 8;
 	EXPECT_LE(0, shown(self->dir, self->text, CALLS));
+	page->data_tail = head;
+	EXPECT_EQ(-EAGAIN, shown(self->dir, self->text, CALLS));
 	page->data_tail = 1;
-	EXPECT_EQ(0, shown(self->dir, self->text, CALLS));
+	EXPECT_EQ(-EAGAIN, shown(self->dir, self->text, CALLS));
 	page->data_tail = page->data_head + 8;
-	EXPECT_EQ(0, shown(self->dir, self->text, CALLS));
+	EXPECT_EQ(-EAGAIN, shown(self->dir, self->text, CALLS));
 	ASSERT_EQ(1, buffers_of(self->dir, &number));
-	EXPECT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
+	EXPECT_EQ(-EAGAIN, read_all(path_of(self->dir, number, "trace"), self->text));
 }
 
 /*
@@ -317,7 +323,7 @@ TEST_F(ring_buffers, nonsense)
 	struct perf_event_mmap_page *page;
 	struct perf_event_header *header;
 	unsigned long long number;
-	int fd, i, round, pages = 64;
+	int fd, i, ret, round, pages = 64, refused = 0;
 	char bytes[2048];
 	__u64 id, pos, head;
 
@@ -353,10 +359,17 @@ TEST_F(ring_buffers, nonsense)
 			page->data_tail += *(unsigned short *)bytes;
 		if (round % 11 == 10)
 			page->data_head = *(__u64 *)bytes & ~7ULL;
-		EXPECT_LE(0, read_all(path_of(self->dir, number, "txt"), self->text));
-		EXPECT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
+		ret = read_all(path_of(self->dir, number, "txt"), self->text);
+		if (ret == -EAGAIN) {
+			refused++;
+		} else {
+			EXPECT_LE(0, ret);
+			EXPECT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
+		}
 		page->data_head = head;
 	}
+	/* At most those whose tail or head was moved to anywhere */
+	EXPECT_GT(self->rounds / 4 + 2, refused);
 }
 
 /* An event whose only sample nobody took, at an address of the kernel's */
@@ -412,9 +425,12 @@ TEST_F(ring_buffers, secret_addresses)
 	fd = forge(address + 4);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(1, shown(self->dir, self->text, "ip=do_sys_openat2+0x4/"));
+	snprintf(needle, sizeof(needle), "ip=0x%llx\n", address + 4);
+	ASSERT_EQ(0, write_file(KPTR_RESTRICT, "2"));
+	EXPECT_EQ(1, shown(self->dir, self->text, needle));
+	ASSERT_EQ(0, write_file(KPTR_RESTRICT, self->kptr_restrict));
 
 	ASSERT_EQ(0, set_paranoid(2));
-	snprintf(needle, sizeof(needle), "ip=0x%llx\n", address + 4);
 	pid = fork_child();
 	if (!pid) {
 		snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", getpid());
@@ -584,6 +600,23 @@ static int receive_fd(int sock)
 	return fd;
 }
 
+/* How many executable maps of a process a stream tells of */
+static int maps_of(const char *text, size_t len, __u32 pid)
+{
+	const struct perf_event_header *header;
+	size_t pos = 16;
+	int n = 0;
+
+	for (; pos + sizeof(*header) < len; pos += header->size) {
+		header = (const void *)(text + pos);
+		if (header->size < sizeof(*header))
+			break;
+		if (header->type == PERF_RECORD_MMAP2)
+			n += *(const __u32 *)(header + 1) == pid;
+	}
+	return n;
+}
+
 /* Whoever opened a file reads no more because somebody else reads it for them. */
 TEST_F(ring_buffers, read_for_somebody)
 {
@@ -621,6 +654,8 @@ TEST_F(ring_buffers, read_for_somebody)
 	EXPECT_LT(0, len);
 	EXPECT_EQ(NULL, memmem(self->text, len, "[kernel.kallsyms]", strlen("[kernel.kallsyms]")))
 		TH_LOG("it tells where the kernel is");
+	EXPECT_LT(0, maps_of(self->text, len, pid));
+	EXPECT_EQ(0, maps_of(self->text, len, getpid()));
 	close(fd);
 	stop_owner(pid);
 }

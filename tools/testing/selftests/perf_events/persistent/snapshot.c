@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <time.h>
+#include <sys/uio.h>
 #include <sys/resource.h>
 
 static_assert(sizeof(struct perf_event_snapshot) == PERF_EVENT_SNAPSHOT_SIZE_VER0, "size");
@@ -304,6 +305,50 @@ TEST_F(snapshot, read_only)
 	EXPECT_EQ(s.ns_id, info.ns_id);
 	munmap(map, ring_len(PAGES));
 	close(fd);
+}
+
+/* What a reader has put into a pipe is not recorded to again. H22 */
+TEST_F(snapshot, pinned)
+{
+	size_t len = PAGES * page_size(), done;
+	struct perf_event_snapshot s = {};
+	struct iovec data = { .iov_len = len };
+	char *before, *after, *map;
+	int i, fd, fds[2];
+	ssize_t n;
+
+	before = malloc(2 * len);
+	ASSERT_NE(NULL, before);
+	after = before + len;
+	ASSERT_EQ(0, pipe(fds));
+	ASSERT_EQ(0, ns_keep(self->fd, 1));
+	say("before");
+	ASSERT_EQ(0, take(self->fd, &s));
+
+	fd = member_reopen(s.ns_id, 0, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, (void *)map);
+	data.iov_base = map + page_size();
+	memcpy(before, data.iov_base, len);
+	n = vmsplice(fds[1], &data, 1, SPLICE_F_NONBLOCK);
+	munmap(map, ring_len(PAGES));
+	close(fd);
+	if (n < (ssize_t)len)
+		SKIP(return, "the pages cannot be put into a pipe");
+
+	for (i = 0; i < 4; i++) {
+		say("after");
+		ASSERT_EQ(0, take(self->fd, &s));
+	}
+	for (done = 0; done < len; done += n) {
+		n = read(fds[0], after + done, len - done);
+		ASSERT_LT(0, n);
+	}
+	EXPECT_EQ(0, memcmp(before, after, len));
+	close(fds[0]);
+	close(fds[1]);
+	free(before);
 }
 
 TEST_F(snapshot, keep)

@@ -1,28 +1,36 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The part of scripts/bench.sh that runs in the guest.
+# The part of scripts/bench.sh that runs in the guest, and of hardware.sh that records.
 #
-# usage: guest.sh -l LOAD -p PERF [-r ROUNDS] [-t] [-w] CONFIG[,CONFIG...] ROW...
+# usage: guest.sh -l LOAD -p PERF [-L LTTNG] [-r ROUNDS] [-t | -e COUNTERS] [-w]
+#                 CONFIG[,CONFIG...] ROW...
 #
 #   -l  the program load
 #   -p  the perf to record with
+#   -L  what scripts/lttng.sh has made
 #   -r  rounds of each load
 #   -t  by the clock instead of by instructions
+#   -e  by what perf stat counts on the CPU
 #   -w  do the load for ever, after READY, for the profile by function
 #
-# CONFIG is what records: none, ftrace (an instance), overwrite (a perf that is
-# alive) or persistent (a namespace). Prints a line for each ROW:
+# CONFIG is what records: none, ftrace (an instance), lttng (a snapshot session),
+# overwrite (a perf that is alive) or persistent (a namespace). Prints a line for each
+# ROW that it can record:
 #   CONFIG ROW COST-OF-ONE-TIME LEAST LARGEST COUNTED NANOSECONDS BYTES-AN-EVENT
+# with -e
+#   CONFIG ROW TIMES COUNTED... BYTES-AN-EVENT
 
 set -u
 
-load='' perf=perf rounds=200 by_clock='' forever=0
-while getopts l:p:r:tw opt; do
+load='' perf=perf lttng='' rounds=200 by_clock='' counters='' forever=0
+while getopts l:p:L:r:te:w opt; do
 	case $opt in
 	l) load=$OPTARG ;;
 	p) perf=$OPTARG ;;
+	L) lttng=$(realpath "$OPTARG") ;;
 	r) rounds=$OPTARG ;;
 	t) by_clock=-t ;;
+	e) counters=$OPTARG ;;
 	w) forever=1 ;;
 	*) exit 2 ;;
 	esac
@@ -32,8 +40,26 @@ IFS=, read -r -a configs <<<"$1"
 shift
 
 tracing=/sys/kernel/tracing
-instance=$tracing/instances/bench
-data=/tmp/bench.data
+tmp=$(mktemp -d) || exit
+data=$tmp/data log=$tmp/log
+# What there is to be stopped: namespaces, processes, and the probe.
+names=() pids=() probe=''
+
+# shellcheck disable=SC2317 # called by trap
+cleanup()
+{
+	local instance
+
+	[ ${#names[@]} -eq 0 ] || "$perf" ctl -d "${names[@]}" >/dev/null 2>&1
+	[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
+	for instance in "$tracing"/instances/bench[01]; do
+		[ ! -d "$instance" ] || rmdir "$instance"
+	done
+	[ -z "$probe" ] || echo "-:$probe" >>$tracing/kprobe_events
+	rm -rf --one-file-system "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
 
 die()
 {
@@ -41,20 +67,35 @@ die()
 	exit 1
 }
 
-# What is recorded, and under which load. A round is shorter than the time from
-# tick to tick.
+# What is recorded, by how many recorders, and under which load. A round is shorter
+# than the time from tick to tick.
 row()
 {
-	args=() times=300
+	event=raw_syscalls:sys_enter do=getppid times=1000
+	filter='' chain='' recorders=1
+	args=()
 	case $1 in
 	getppid)
-		event=raw_syscalls:sys_enter do=getppid times=1000
+		;;
+	two)
+		recorders=2 times=500
+		;;
+	chain)
+		# Of the kernel alone, as ftrace and LTTng have it: a few frames here.
+		chain=1 times=300
+		args=(-g --kernel-callchains)
 		;;
 	pipe)
 		event=sched:sched_switch do=pipe times=50
 		;;
+	filter)
+		event=sched:sched_switch do=pipe times=50
+		# All have one.
+		filter='prev_prio > 0'
+		args=(--filter "$filter")
+		;;
 	kprobe)
-		event=kprobes:bench do=getppid times=500
+		event=kprobes:bench times=500
 		;;
 	clock)
 		# Every 100 us: a round has many of them, and the ticks, too.
@@ -78,14 +119,32 @@ run_load()
 		echo READY >&2
 		n=3 times=1000000000
 	fi
+	if [ -n "$counters" ]; then
+		# On the CPU, as counters of a task make each switch dearer.
+		taskset -c "$cpu" "$perf" stat -C "$cpu" -x ' ' -o "$tmp/stat" -e "$counters" \
+			"$load" -n "$times" -r "$n" "$do" >/dev/null || die 'perf stat'
+		# Two rounds more come before those that the load looks at.
+		awk -v times=$((times * (n + 2))) '
+			/^[0-9<]/ { line = line " " ($1 ~ /^</ ? "-" : $1) }
+			END { print times line }' "$tmp/stat"
+		return
+	fi
 	# shellcheck disable=SC2086 # nothing, or a word
 	"$load" $by_clock -n "$times" -r "$n" "$do"
 }
 
-# Bytes in the buffer for each sample, from perf.data.
+measure()
+{
+	result=$(run_load) || die "load $do"
+}
+
+# Bytes in the buffers for each event, from the perf.data of each recorder.
 sample_size()
 {
-	"$perf" script -D -i $data 2>/dev/null |
+	local i
+
+	for ((i = 0; i < recorders; i++)); do
+		"$perf" script -D -i "$data.$i" 2>/dev/null |
 		awk -v hex="0123456789abcdef" '
 		/PERF_RECORD_SAMPLE/ && match($0, /\[0x[0-9a-f]+\]: PERF_RECORD_SAMPLE/) {
 			s = substr($0, RSTART + 3)
@@ -97,68 +156,158 @@ sample_size()
 			if (++n == 1000)
 				exit
 		}
-		END { printf "%.1f\n", n ? sum / n : 0 }'
+		END { print n ? sum / n : 0 }'
+		rm -f "$data.$i"
+	done | awk '{ sum += $1 } END { printf "%.1f\n", sum }'
 }
 
 record_none()
 {
-	result="$(run_load) 0"
+	measure
+	result+=' 0'
 }
 
 record_ftrace()
 {
-	local path=${event/://}
+	local i instance
 
 	case $event in
 	*:*) ;;
-	*) result=''; return ;;
+	*) return ;;
 	esac
-	mkdir $instance
-	echo 1 >"$instance/events/$path/enable"
-	result=$(run_load)
-	echo 0 >"$instance/events/$path/enable"
-	result+=" $(cat $instance/per_cpu/cpu*/stats | awk '
+	for ((i = 0; i < recorders; i++)); do
+		instance=$tracing/instances/bench$i
+		mkdir "$instance" || die 'no instance of ftrace'
+		[ -z "$filter" ] || echo "$filter" >"$instance/events/${event/://}/filter"
+		[ -z "$chain" ] || echo 1 >"$instance/options/stacktrace"
+		echo 1 >"$instance/events/${event/://}/enable"
+	done
+	measure
+	for instance in "$tracing"/instances/bench[01]; do
+		echo 0 >"$instance/events/${event/://}/enable"
+	done
+	# The call chain is an entry of its own.
+	result+=" $(cat $tracing/instances/bench[01]/per_cpu/cpu*/stats |
+		awk -v of="$((recorders * (chain ? 2 : 1)))" '
 		/^entries:/ { entries += $2 }
 		/^bytes:/ { bytes += $2 }
-		END { printf "%.1f\n", entries ? bytes / entries : 0 }')"
-	rmdir $instance
+		END { printf "%.1f\n", entries ? bytes / entries * of : 0 }')"
+	rmdir $tracing/instances/bench[01]
 }
 
-# Ready when it has opened its events: then it has a line with READY on stderr.
+run_lttng()
+{
+	LD_LIBRARY_PATH=$lttng/lib LTTNG_HOME=$tmp LTTNG_SESSION_CONFIG_XSD_PATH=$lttng/share \
+		"$lttng/bin/$1" "${@:2}" >"$log" 2>&1 || { cat "$log" >&2; die "$*"; }
+}
+
+# Its modules and its daemon stay, so the others are measured in another guest. The
+# daemon looks for modules where the host has none, so /usr/lib is covered by links to all
+# that is there, and one more. Only where nothing of the host's can be written, and not
+# below a directory that cleanup() removes.
+start_lttng()
+{
+	local old=/run/lttng-old new=/run/lttng-new
+
+	[ ! -e /proc/lttng ] || return
+	grep -q '^root / 9p ro,' /proc/mounts || die 'LTTng is for the guest only'
+	mkdir $old $new || die 'no /run'
+	mount --bind /usr/lib $old || die 'no mount'
+	ln -s $old/* $new/
+	ln -sfn "$lttng/modules" $new/modules
+	mount --bind $new /usr/lib || die 'no mount'
+	run_lttng lttng-sessiond --daemonize --kmod-probes=sched \
+		--consumerd64-path="$lttng/bin/lttng-consumerd"
+	[ -e /proc/lttng ] || { cat "$log" >&2; die 'no modules of LTTng'; }
+}
+
+record_lttng()
+{
+	local i what
+
+	case $event in
+	# It records how a system call ends whenever it records how one begins.
+	raw_syscalls:*) what=(--syscall --all) ;;
+	kprobes:*) what=(--probe=__x64_sys_getppid bench) ;;
+	*:*) what=("${event#*:}") ;;
+	*) return ;;
+	esac
+	[ -z "$filter" ] || what+=(--filter "$filter")
+	start_lttng
+	for ((i = 0; i < recorders; i++)); do
+		run_lttng lttng create --snapshot bench$i
+		run_lttng lttng enable-channel -k -s bench$i channel
+		run_lttng lttng enable-event -k -s bench$i -c channel "${what[@]}"
+		[ -z "$chain" ] ||
+			run_lttng lttng add-context -k -s bench$i -c channel -t callstack-kernel
+		run_lttng lttng start bench$i
+	done
+	measure
+	result+=' 0'
+	run_lttng lttng destroy --all
+}
+
+# Ready when it has opened its events: then it answers.
 record_overwrite()
 {
-	local pid i
+	local i fd answer ctl=() ack=()
 
-	mkfifo /tmp/ctl /tmp/ack
-	"$perf" record --overwrite -o $data -D -1 --control fifo:/tmp/ctl,/tmp/ack \
-		-e "$event" "${args[@]}" -a >/tmp/record.log 2>&1 &
-	pid=$!
-	exec 5>/tmp/ctl 6</tmp/ack
-	echo enable >&5
-	read -r i <&6 || { cat /tmp/record.log >&2; die "perf record does not answer"; }
-	[ "$i" = ack ] || die "perf record answers '$i'"
-	result=$(run_load)
-	kill -INT $pid
-	wait $pid
-	exec 5>&- 6<&-
-	rm -f /tmp/ctl /tmp/ack
+	pids=()
+	for ((i = 0; i < recorders; i++)); do
+		mkfifo "$tmp/ctl" "$tmp/ack"
+		"$perf" record --overwrite -o "$data.$i" -D -1 --control "fifo:$tmp/ctl,$tmp/ack" \
+			-e "$event" "${args[@]}" -a >"$log" 2>&1 &
+		pids+=($!)
+		exec {fd}>"$tmp/ctl"
+		ctl+=("$fd")
+		exec {fd}<"$tmp/ack"
+		ack+=("$fd")
+		rm -f "$tmp/ctl" "$tmp/ack"
+		echo enable >&"${ctl[i]}"
+		read -r answer <&"${ack[i]}" ||
+			{ cat "$log" >&2; die "perf record does not answer"; }
+		[ "$answer" = ack ] || die "perf record answers '$answer'"
+	done
+	measure
+	for ((i = 0; i < recorders; i++)); do
+		kill -INT "${pids[i]}"
+		wait "${pids[i]}"
+		fd=${ctl[i]}
+		exec {fd}>&-
+		fd=${ack[i]}
+		exec {fd}<&-
+	done
+	pids=()
 	result+=" $(sample_size)"
-	rm -f $data
 }
 
 record_persistent()
 {
-	"$perf" record -P bench -e "$event" "${args[@]}" -a >/tmp/record.log 2>&1 ||
-		{ cat /tmp/record.log >&2; die "perf record -P"; }
-	result=$(run_load)
-	"$perf" record -o $data -e persistent/bench/ -a -k >/tmp/record.log 2>&1 ||
-		{ cat /tmp/record.log >&2; die "perf record -e persistent/bench/"; }
+	local i
+
+	for ((i = 0; i < recorders; i++)); do
+		"$perf" record -P bench$i -e "$event" "${args[@]}" -a >"$log" 2>&1 ||
+			{ cat "$log" >&2; die "perf record -P"; }
+		names+=("bench$i")
+	done
+	measure
+	for ((i = 0; i < recorders; i++)); do
+		"$perf" record -o "$data.$i" -e persistent/bench$i/ -a -k >"$log" 2>&1 ||
+			{ cat "$log" >&2; die "perf record -e persistent/bench$i/"; }
+	done
+	names=()
 	result+=" $(sample_size)"
-	rm -f $data
 }
 
-# The probe is the same for all, and there for none only when nobody uses it.
-echo 'p:kprobes/bench __x64_sys_getppid' >>$tracing/kprobe_events || die 'no kprobe'
+case " $* " in
+*' kprobe '*)
+	# The same for all, and there for none only when nobody uses it.
+	echo 'p:kprobes/bench __x64_sys_getppid' >>$tracing/kprobe_events || die 'no kprobe'
+	probe=kprobes/bench
+	;;
+esac
+# The one that the load stays on.
+cpu=$(awk '/^Cpus_allowed_list/ { sub(/.*[-,\t]/, ""); print }' /proc/self/status)
 
 for config in "${configs[@]}"; do
 	for row in "$@"; do

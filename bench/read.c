@@ -51,14 +51,15 @@ static size_t read_memory(size_t size, const char *from)
 }
 
 /* Map, copy, and ask what of it is whole. */
-static size_t read_member(const struct perf_event_persist *member)
+static size_t read_member(unsigned long long ns_id,
+			  const struct perf_event_persist_member *member)
 {
 	struct perf_event_attr attr = {
 		.type		= PERF_TYPE_PERSISTENT,
-		.config		= member->ns_id,
+		.config		= ns_id,
 		.config1	= member->event_id,
 	};
-	struct perf_event_persist info = { .size = sizeof(info) };
+	struct perf_event_persist_member info = { .size = sizeof(info) };
 	size_t page = sysconf(_SC_PAGESIZE), size = member->buffer_size;
 	int fd = event_open(&attr, -1);
 	char *map;
@@ -67,8 +68,7 @@ static size_t read_member(const struct perf_event_persist *member)
 	if (map == MAP_FAILED || size > MAX_BUFFER)
 		err(1, "mmap");
 	memcpy(to, map + page, size);
-	if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &info))
-		err(1, "GET_PERSIST");
+	do_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &info, "GET_MEMBER");
 	munmap(map, page + size);
 	close(fd);
 	return size;
@@ -77,24 +77,25 @@ static size_t read_member(const struct perf_event_persist *member)
 static size_t read_namespace(char *name)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_PERSISTENT, .config = ~0ULL };
-	struct perf_event_persist member = { .event_id = 0 };
+	struct perf_event_persist ns = { .size = sizeof(ns) };
+	struct perf_event_persist_member member = { .event_id = 0 };
 	int fd = event_open(&attr, -1);
 	size_t size = 0;
 
-	if (ioctl(fd, PERF_EVENT_IOC_SET_NAME, name))
-		err(1, "%s", name);
+	do_ioctl(fd, PERF_EVENT_IOC_SET_NAME, name, name);
+	do_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &ns, "GET_PERSIST");
 	for (;;) {
-		member = (struct perf_event_persist) {
+		member = (struct perf_event_persist_member) {
 			.size		= sizeof(member),
 			.event_id	= member.event_id,
 		};
-		if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &member))
+		if (ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &member))
 			break;
 		if (member.output_id == member.event_id)
-			size += read_member(&member);
+			size += read_member(ns.ns_id, &member);
 	}
 	if (errno != ENOENT)
-		err(1, "GET_PERSIST");
+		err(1, "GET_MEMBER");
 	close(fd);
 	return size;
 }

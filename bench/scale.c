@@ -187,22 +187,22 @@ static int do_sysfs(void)
 
 static int list(const char *name, unsigned long long *to)
 {
-	struct perf_event_persist info = { .event_id = 0 };
+	struct perf_event_persist_member info = { .event_id = 0 };
 	int fd = open_ns(name, 0), n = 0;
 
 	for (;;) {
-		info = (struct perf_event_persist) {
+		info = (struct perf_event_persist_member) {
 			.size		= sizeof(info),
 			.event_id	= info.event_id,
 		};
-		if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &info))
+		if (ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &info))
 			break;
 		if (to)
 			to[n] = info.event_id;
 		n++;
 	}
 	if (errno != ENOENT)
-		err(1, "GET_PERSIST");
+		err(1, "GET_MEMBER");
 	close(fd);
 	return n;
 }
@@ -236,8 +236,11 @@ static int do_open(void)
 {
 	int i;
 
+	/* All at once: whoever closes the last one looks at each event of the buffer. */
 	for (i = 0; i < nr_cpus * nr_events; i++)
-		close(open_member(ids[i], -1, 0));
+		fds[i] = open_member(ids[i], -1, 0);
+	for (i = 0; i < nr_cpus * nr_events; i++)
+		close(fds[i]);
 	return nr_cpus * nr_events;
 }
 
@@ -257,12 +260,12 @@ static int do_read(void)
 	int cpu;
 
 	for (cpu = 0; cpu < nr_cpus; cpu++) {
-		struct perf_event_persist info = { .size = sizeof(info) };
+		struct perf_event_persist_member info = { .size = sizeof(info) };
 		int fd = open_member(ids[cpu * nr_events], cpu, 0);
 		void *map = map_buffer(fd);
 
 		memcpy(copy, map + page, page);
-		do_ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &info, "GET_PERSIST");
+		do_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &info, "GET_MEMBER");
 		munmap(map, 2 * page);
 		close(fd);
 	}

@@ -40,7 +40,8 @@
 typedef unsigned long long u64;
 
 static enum { NOTHING, NAMESPACE, SPARE, TO_FILE, DUMP } how;
-static int fd, keep = 1;
+static int fd;
+static unsigned int keep = 1, spares = 1;
 static pid_t pid;
 static clockid_t taker_clock = CLOCK_PROCESS_CPUTIME_ID;
 
@@ -110,11 +111,12 @@ static void open_namespace(const char *name)
 
 	fd = event_open(&attr, -1);
 	do_ioctl(fd, PERF_EVENT_IOC_SET_NAME, name, name);
+	do_ioctl(fd, PERF_EVENT_IOC_KEEP, &keep, "KEEP");
 }
 
 static void take(void)
 {
-	struct perf_event_snapshot snapshot = { .size = sizeof(snapshot), .keep = keep };
+	struct perf_event_snapshot snapshot = { .size = sizeof(snapshot) };
 	char said[4096];
 	ssize_t len;
 
@@ -218,7 +220,7 @@ int main(int argc, char **argv)
 	/* The first is for what is done only once. */
 	for (i = -1; i < rounds; i++) {
 		if (how == SPARE)
-			do_ioctl(fd, PERF_EVENT_IOC_SPARES, (void *)1UL, "SPARES");
+			do_ioctl(fd, PERF_EVENT_IOC_SPARES, &spares, "SPARES");
 		switch_timer(1);
 		/* What goes on when perf has said that it is done is over. */
 		usleep(10000);

@@ -7,19 +7,28 @@ usage: table.py table DIR JSON    instructions, also to JSON
        table.py store DIR STORED
        table.py times DIR         by the clock
        table.py snapshots DIR     only the one about them
+       table.py hardware FILE COUNTER...  what bench/hardware.sh has counted
 """
 import collections
 import json
 import statistics
 import sys
 
-# What is recorded, the events in one time of the load, and what they are.
+# What is recorded, and the events in one time of the load.
 ROWS = {
     'getppid': ('raw_syscalls:sys_enter, getppid', 1),
     'pipe': ('sched:sched_switch, pipe', 2),
     'kprobe': ('kprobe, getppid', 1),
+    'two': ('sys_enter, two recorders', 1),
+    'filter': ('sched_switch, with a filter', 2),
+    'chain': ('sys_enter, with call chain', 1),
     'clock': ('cpu-clock -g, user code', None),
 }
+# LTTng cannot record how a system call begins without how it ends: half of both.
+LTTNG_RECORDS = {'getppid': 2, 'two': 2, 'chain': 2}
+# Who records, and the heads of their columns.
+RECORDERS = {'plain': ('plain', 'perf'), 'ftrace': ('ftrace', ''), 'lttng': ('LTTng', ''),
+             'overwrite': ('over-', 'write'), 'persistent': ('persis-', 'tent')}
 # cpu-clock: nanoseconds, which are instructions, from one to the next.
 PERIOD = 100000
 
@@ -50,19 +59,21 @@ def about(directory):
                     if ' ' in line.strip())
 
 
-def per_event(row, result, none):
+def per_event(row, result, none, records=1):
     """Instructions for an event: what the load takes more than without it."""
     if result is None:
         return None
     events = ROWS[row][1]
     if events:
+        events *= records
         return (result.cost - none.cost) / events
     # As many as fit into the time.
     return (result.all - none.all) / (result.all / PERIOD)
 
 
 def instructions(results, config, row):
-    return per_event(row, results[config].get(row), results['none'].get(row))
+    records = LTTNG_RECORDS.get(row, 1) if config == 'lttng' else 1
+    return per_event(row, results[config].get(row), results['none'].get(row), records)
 
 
 def number(value, form='8.0f'):
@@ -87,8 +98,8 @@ def compare(record, setup, path):
     worst = max((abs(entry[key] - was[entry['row']][key]) /
                  (was[entry['row']][key] + entry['load'] / (ROWS[entry['row']][1] or 1)),
                  entry['name'], key)
-                for entry in record for key in ('plain', 'ftrace', 'overwrite', 'persistent')
-                if entry[key] is not None)
+                for entry in record for key in RECORDERS
+                if entry[key] is not None and was[entry['row']].get(key) is not None)
     print(f'\nFrom the run before it differs by {worst[0] * 100:.2f} % at most: '
           f'{worst[1]}, {worst[2]}.')
 
@@ -127,14 +138,34 @@ def snapshots(path):
     return list(results.values())
 
 
+def optional(path, reader):
+    """What a run without LTTng does not have."""
+    try:
+        return reader(path)
+    except FileNotFoundError:
+        return None
+
+
+def lttng_version(path):
+    with open(path) as f:
+        return ', '.join(line.strip() for line in f)
+
+
+def columns(values, form):
+    return ''.join(number(value, form) for value in values)
+
+
 def table(directory, path):
     ours, base = read(f'{directory}/ours'), read(f'{directory}/base')
+    lttng = optional(f'{directory}/lttng', read) or collections.defaultdict(dict)
+    version = optional(f'{directory}/lttng-version', lttng_version)
     setup = about(directory)
     record = []
     for row in ours['persistent']:
         entry = {'name': ROWS[row][0],
                  'plain': instructions(base, 'overwrite', row),
                  'ftrace': instructions(ours, 'ftrace', row),
+                 'lttng': instructions(lttng, 'lttng', row),
                  'overwrite': instructions(ours, 'overwrite', row),
                  'persistent': instructions(ours, 'persistent', row)}
         entry = {k: round(v, 1) if isinstance(v, float) else v for k, v in entry.items()}
@@ -149,25 +180,26 @@ def table(directory, path):
 
     print('Instructions an event (1 CPU; ' +
           ', '.join(f'{k} {v}' for k, v in setup.items()) + ')\n')
-    print(f'{"":32}{"plain":>8}{"ftrace":>8}{"over-":>8}{"persis-":>8}'
-          f'{"  of plain":>10}{"  of ftrace":>11}   {"bytes written":>13}')
-    print(f'{"":32}{"perf":>8}{"":>8}{"write":>8}{"tent":>8}{"":>10}{"":>11}'
-          f'   {"perf, persistent, ftrace"}')
+    heads = zip(*RECORDERS.values())
+    print(f'{"":32}' + ''.join(f'{head:>8}' for head in next(heads)) +
+          '  of plain  of ftrace  of LTTng   bytes written')
+    print(f'{"":32}' + ''.join(f'{head:>8}' for head in next(heads)) +
+          f'{"":31}   perf, persistent, ftrace')
     for e in record:
         sizes = e['bytes']
-        print(f'{e["name"]:32}{number(e["plain"])}{number(e["ftrace"])}'
-              f'{number(e["overwrite"])}{number(e["persistent"])}'
-              f'{number(ratio(e["persistent"], e["plain"]), "10.3f")}'
-              f'{number(ratio(e["persistent"], e["ftrace"]), "11.3f")}'
-              f'   {sizes["plain"]:.0f}, {sizes["persistent"]:.0f}, '
-              f'{number(sizes.get("ftrace"), "1.0f")}')
+        ratios = [ratio(e['persistent'], e[key]) for key in ('plain', 'ftrace', 'lttng')]
+        print(f'{e["name"]:32}' + columns((e[key] for key in RECORDERS), '8.0f') +
+              columns(ratios[:1], '10.3f') + columns(ratios[1:2], '11.3f') +
+              columns(ratios[2:], '10.3f') + f'   {sizes["plain"]:.0f}, '
+              f'{sizes["persistent"]:.0f}, {number(sizes.get("ftrace"), "1.0f")}')
     compare(record, setup, path)
     taken = snapshots(f'{directory}/snapshots')
     with open(path, 'w') as f:
-        json.dump({'about': setup, 'record': record, 'snapshot': taken}, f, indent=1)
+        json.dump({'about': setup, 'lttng': version, 'record': record, 'snapshot': taken},
+                  f, indent=1)
         f.write('\n')
-    print(f'\nplain perf: perf record --overwrite on the kernel without the series. '
-          f'Also in {path}.')
+    print('\nplain perf: perf record --overwrite on the kernel without the series. '
+          f'LTTng: {version or "there is none"}. Also in {path}.')
 
 
 def check(directory, path, store=False):
@@ -223,6 +255,35 @@ def times(directory):
                       f'  ({min(values):.3f} to {max(values):.3f})')
 
 
+# Of hardware.sh
+NAMES = {'none': 'nothing', 'ftrace': 'ftrace', 'overwrite': 'perf record --overwrite',
+         'persistent': 'namespace'}
+
+
+def hardware(path, *counters):
+    """Medians of the rounds: a time of the load without, and an event beyond that."""
+    counted = collections.defaultdict(list)
+    with open(path) as f:
+        for line in f:
+            config, row, times, *values, size = line.split()
+            events = ROWS[row][1]
+            # perf stat has times in milliseconds.
+            values = [None if v == '-' else float(v) / int(times) / events *
+                      (1e6 if counter == 'cpu-clock' else 1)
+                      for counter, v in zip(counters, values)]
+            counted[row, config].append(values + [float(size)])
+    print(f'{"":32}{"":24}' + ''.join(f'{c:>14}' for c in counters) + f'{"bytes":>8}')
+    for row, config in counted:
+        middle = [None if None in values else statistics.median(values)
+                  for values in zip(*counted[row, config])]
+        if config == 'none':
+            none = middle
+        else:
+            middle[:-1] = [None if m is None else m - n for m, n in zip(middle, none[:-1])]
+        print(f'{ROWS[row][0]:32}{NAMES[config]:24}' + columns(middle[:-1], '14.2f') +
+              number(middle[-1] or None, '8.0f'))
+
+
 def main():
     verb, *args = sys.argv[1:] or ['']
     if verb == 'table' and len(args) == 2:
@@ -233,6 +294,9 @@ def main():
         return times(*args)
     if verb == 'snapshots' and len(args) == 1:
         snapshots(f'{args[0]}/snapshots')
+        return 0
+    if verb == 'hardware' and len(args) > 1:
+        hardware(*args)
         return 0
     sys.exit(__doc__)
 

@@ -15,7 +15,7 @@ out=$top/build/bench
 seconds=${IDLE_SECONDS:-60}
 
 mkdir -p "$out"
-gcc -O2 -Wall -o "$out/load" "$top/bench/load.c"
+"$top/scripts/build.sh" bench
 VM_LOG=$out/idle.log "$top/scripts/vm.sh" -s 4 -m 3072 -t $((seconds * 20 + 600)) \
 	"$top/bench/idle.sh" "$out/load" "$top/build/perf/perf" "$seconds" \
 	none persistent overwrite daemon >"$out/idle"

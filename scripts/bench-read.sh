@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # How fast full buffers are read, beside memcpy(), ftrace and perf record that is
 # told to dump: by the clock, as ratios. And what a record takes in the merge of as many
-# buffers as few machines have CPUs. See bench/README.md.
+# buffers as few machines have CPUs, and how much memory perf on 4 and on 32 CPUs. See
+# bench/README.md.
 #
 # usage: bench-read.sh
 #
@@ -15,8 +16,7 @@ top=$(realpath "$(dirname "$0")/..")
 out=$top/build/bench
 
 mkdir -p "$out"
-gcc -O2 -Wall -o "$out/load" "$top/bench/load.c"
-gcc -O2 -Wall -isystem "$KERNEL/usr/include" -o "$out/read" "$top/bench/read.c"
+"$top/scripts/build.sh" bench
 VM_LOG=$out/read.log "$top/scripts/vm.sh" -s 4 -m 3072 -t 1800 \
 	"$top/bench/read.sh" "$out/load" "$out/read" "$top/build/perf/perf" \
 	"${READ_ROUNDS:-5}" >"$out/read.times"
@@ -41,3 +41,10 @@ for rings in 4 16 64 256; do
 done | sort -s -k1,1r | awk '
 	$1 != last { last = $1; first = $5 }
 	{ printf "%-8s %8d %10d %12.1f %8.2f %10.1f\n", $1, $2, $4, $5, $5 / first, $6 }'
+
+printf '\n%s\n%-6s %-12s %10s %12s %10s\n' 'On CPUs of a guest, 1 MiB on each' \
+	CPUs command samples 'file, MiB' 'peak, MiB'
+for cpus in 4 32; do
+	VM_LOG=$out/cpus.log "$top/scripts/vm.sh" -s $cpus -a cpuhp.parallel=off -m 3072 -t 1800 \
+		"$top/bench/cpus.py" "$out/load" "$top/build/perf/perf"
+done | awk '{ sub("-", " ", $2); printf "%-6d %-12s %10s %12s %10s\n", $1, $2, $3 ? $3 : "-", $4, $5 }'

@@ -32,7 +32,7 @@ guest()
 }
 
 mkdir -p "$out"
-gcc -O2 -Wall -isystem "$KERNEL/usr/include" -o "$scale" "$top/bench/scale.c"
+"$top/scripts/build.sh" bench
 export scale perf=$top/build/perf/perf
 
 echo "bench: ${namespaces[*]} namespaces"

@@ -12,18 +12,26 @@
 #       persistent, or plain for the unpatched kernel
 #
 # Environment:
-#   BENCH_ROWS    what to record ("getppid pipe kprobe clock")
+#   BENCH_ROWS    what to record ("getppid pipe kprobe two filter chain clock")
 #   BENCH_ROUNDS  with -t: how often each kernel is booted (5)
 
 set -euo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
 out=$top/build/bench
-kernel=$top/build/kernel
-base=$top/build/kernel-base
-rows=${BENCH_ROWS:-getppid pipe kprobe clock}
+kernel=$top/build/kernel-bench
+base=$top/build/kernel-bench-base
+configs="$top/configs/vm.config $top/configs/bench.config"
+snapshot=$top/build/kernel-snapshot
+snapshot_configs="$configs $top/configs/snapshot.config"
+rows=${BENCH_ROWS:-getppid pipe kprobe two filter chain clock}
 load=$out/load
 accel=icount
+
+build_kernel()
+{
+	KERNEL=$1 CONFIGS=$2 "$top/scripts/build.sh" kernel
+}
 
 build_base()
 {
@@ -33,7 +41,7 @@ build_base()
 		git -C "$top/build/linux" worktree prune
 		git -C "$top/build/linux" worktree add -f -q --detach "$linux" base
 	fi
-	LINUX=$linux KERNEL=$base "$top/scripts/build.sh" kernel
+	LINUX=$linux build_kernel "$base" "$configs"
 }
 
 # guest KERNEL CONFIGS [OPTIONS]: lines of results
@@ -47,15 +55,24 @@ guest()
 		-l "$load" -p "$top/build/perf/perf" "$@" "$configs" $rows
 }
 
+# Results of LTTng, if it can be had for this kernel.
+lttng()
+{
+	rm -f "$out/lttng" "$out/lttng-version"
+	if ! KERNEL=$kernel "$top/scripts/lttng.sh" "$top/build/lttng" >&2; then
+		echo 'bench: without LTTng' >&2
+		return
+	fi
+	guest "$kernel" none,lttng -L "$top/build/lttng" >"$out/lttng.new"
+	cp "$top/build/lttng/version" "$out/lttng-version"
+	mv "$out/lttng.new" "$out/lttng"
+}
+
 # What taking a snapshot costs, on a kernel in which ftrace can do that, too.
 snapshots()
 {
-	local k=$top/build/kernel-snapshot
-
-	KERNEL=$k CONFIGS="configs/vm.config configs/snapshot.config" \
-		"$top/scripts/build.sh" kernel >&2
-	gcc -O2 -Wall -isystem "$k/usr/include" -o "$out/snapshot" "$top/bench/snapshot.c"
-	VM_ACCEL=icount VM_LOG="$out/vm.log" "$top/scripts/vm.sh" -s 1 -k "$k" -t 900 \
+	build_kernel "$snapshot" "$snapshot_configs" >&2
+	VM_ACCEL=icount VM_LOG="$out/vm.log" "$top/scripts/vm.sh" -s 1 -k "$snapshot" -t 900 \
 		"$top/bench/snapshot.sh" "$out/snapshot" "$load" "$top/build/perf/perf"
 }
 
@@ -66,13 +83,31 @@ about()
 	printf '%s\n' "compiler $(gcc -dumpfullversion)" \
 		"kernel $(sed -n 's/^# Linux\/x86 \([^ ]*\).*/\1/p' "$config")" \
 		"optimization $(grep -q '^CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y' "$config" && echo O2)" \
+		"branches $(grep -q '^CONFIG_JUMP_LABEL=y' "$config" && echo patched || echo tested)" \
 		"mitigations $(grep -q '^CONFIG_CPU_MITIGATIONS=y' "$config" && echo on || echo off)" \
 		"debug $(grep -qE '^CONFIG_(KASAN|PROVE_LOCKING|DEBUG_PREEMPT|KCSAN|DEBUG_OBJECTS)=y' "$config" && echo on || echo none)"
 }
 
+case ${1-} in
+'' | -c | -s | -p) ;;
+-S)
+	kernel=$snapshot configs=$snapshot_configs
+	;;
+-t)
+	# Code is patched while other CPUs run it, which QEMU does not emulate well
+	# enough: a guest oopses now and then. So these kernels test their branches.
+	kernel=$top/build/kernel
+	base=$top/build/kernel-base
+	configs=$top/configs/vm.config
+	;;
+*)
+	sed -n '5,14s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac
 mkdir -p "$out"
-gcc -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wall \
-	-o "$load" "$top/bench/load.c"
+build_kernel "$kernel" "$configs"
+KERNEL=$kernel "$top/scripts/build.sh" bench
 
 case ${1-} in
 '')
@@ -80,6 +115,7 @@ case ${1-} in
 	about >"$out/about"
 	guest "$kernel" none,ftrace,overwrite,persistent >"$out/ours"
 	guest "$base" none,overwrite >"$out/base"
+	lttng
 	snapshots >"$out/snapshots"
 	"$top/bench/table.py" table "$out" "$top/build/bench.json"
 	;;
@@ -113,7 +149,7 @@ case ${1-} in
 	config=${2:?} row=${3:?}
 	unit=__x64_sys_getppid
 	case $row in
-	pipe) unit=__x64_sys_write ;;
+	pipe | filter) unit=__x64_sys_write ;;
 	clock) unit=perf_swevent_hrtimer ;;
 	esac
 	if [ "$config" = plain ]; then
@@ -124,9 +160,5 @@ case ${1-} in
 		--json "$out/profile-$2-$row.json" -- \
 		"$top/scripts/vm.sh" -s 1 -a nokaslr -k "$kernel" -t 300 \
 		"$top/bench/guest.sh" -w -l "$load" -p "$top/build/perf/perf" "$config" "$row"
-	;;
-*)
-	sed -n '5,14s/^# \{0,1\}//p' "$0" >&2
-	exit 2
 	;;
 esac

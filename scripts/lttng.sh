@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# LTTng for the guest that make bench compares with: Debian's packages, unpacked, and
+# the kernel's modules made of their source. Nothing is installed but libraries that
+# the tools use.
+#
+# usage: lttng.sh DIR
+#
+# Leaves in DIR: bin, lib, share, modules, which is for /lib/modules, and the versions in
+# the file version. Fails when there is no such package, or when its modules do not fit
+# the kernel.
+#
+# Environment: LINUX and KERNEL, as build.sh has them
+
+set -euo pipefail
+
+top=$(realpath "$(dirname "$0")/..")
+src=$(realpath "${LINUX:-$top/build/linux}")
+kernel=$(realpath "${KERNEL:-$top/build/kernel}")
+mkdir -p "$1"
+dir=$(realpath "$1")
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+tools='lttng-tools liblttng-ctl0 liblttng-ust-common1 liblttng-ust-ctl5 liburcu8'
+# No probe of tracepoints but that of the scheduler. That of timers does not compile: a
+# tracepoint of theirs is another since 6.12.y.
+probes=(lttng-probe-sched lttng-kprobes lttng-kretprobes lttng-uprobes)
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+
+die()
+{
+	echo "lttng: $*" >&2
+	exit 1
+}
+
+# The modules of Debian 12 are too old for this kernel. Those of the release after it
+# come with lists of apt's of their own; apt's own stay as they are.
+fetch_modules()
+{
+	local mirror
+
+	# shellcheck disable=SC2016 # apt's own
+	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
+		'Origin: Debian' 'Label: Debian' | sort -u | head -n 1)
+	[ -n "$mirror" ] || { echo 'apt knows no mirror of Debian'; return 1; }
+	mkdir -p apt/lists/partial apt/cache/archives/partial apt/none
+	touch apt/status
+	echo "deb [signed-by=$keyring] $mirror trixie main" >apt/sources.list
+	cat >apt/apt.conf <<-END
+		Dir::Etc::SourceList "$PWD/apt/sources.list";
+		Dir::Etc::SourceParts "$PWD/apt/none";
+		Dir::Etc::PreferencesParts "$PWD/apt/none";
+		Dir::State "$PWD/apt";
+		Dir::State::Lists "$PWD/apt/lists";
+		Dir::State::Status "$PWD/apt/status";
+		Dir::Cache "$PWD/apt/cache";
+		Acquire::Languages "none";
+		APT::Sandbox::User "";
+	END
+	APT_CONFIG=$PWD/apt/apt.conf apt-get -qq update &&
+		APT_CONFIG=$PWD/apt/apt.conf apt-get -qq download lttng-modules-dkms
+	rm -rf apt
+}
+
+fetch()
+{
+	local deb
+
+	rm -rf "$dir/fetch"
+	mkdir -p "$dir/fetch/root"
+	cd "$dir/fetch"
+	# shellcheck disable=SC2086 # a list
+	{ fetch_modules && apt-get -qq -o APT::Sandbox::User= download $tools; } >log 2>&1 ||
+		{ tail -n 5 log >&2; die 'apt-get could not get the packages'; }
+	for deb in *.deb; do
+		dpkg -x "$deb" root
+	done
+	for deb in lttng-modules-dkms_*.deb lttng-tools_*.deb; do
+		echo "$(dpkg-deb -f "$deb" Package) $(dpkg-deb -f "$deb" Version)"
+	done >version
+	cd "$dir"
+	rm -rf bin lib share source
+	mkdir lib
+	mv fetch/root/usr/bin bin
+	mv fetch/root/usr/lib/*/lttng/libexec/lttng-consumerd bin/
+	mv fetch/root/usr/lib/*/*.so.* lib/
+	mv fetch/root/usr/share/xml/lttng share
+	mv fetch/root/usr/src/lttng-modules-* source
+	mv fetch/version version
+	rm -rf fetch
+}
+
+build()
+{
+	local release
+
+	release=$(cat "$kernel/include/config/kernel.release")
+	{
+		printf 'obj-m += %s.o\n' "${probes[@]}"
+		sed -n '/^TOP_LTTNG/p; /^include/p; /^ccflags/p' source/src/probes/Kbuild
+	} >source/Kbuild.probes
+	mv source/Kbuild.probes source/src/probes/Kbuild
+	make -s -C "$src" O="$kernel" M="$dir/source/src" LOCALVERSION= CONFIG_LTTNG=m \
+		-j"$(nproc)" modules >build.log 2>&1 ||
+		{ tail -n 5 build.log >&2; die "its modules do not fit: $dir/build.log"; }
+	rm -rf modules new
+	mkdir -p "new/lib/modules/$release"
+	find source -name '*.ko' -exec cp -t "new/lib/modules/$release" {} +
+	touch "new/lib/modules/$release"/modules.{order,builtin,builtin.modinfo}
+	depmod -b new "$release"
+	mv new/lib/modules modules
+	rm -r new
+}
+
+"$top/scripts/deps.sh" lttng
+cd "$dir"
+[ -e version ] || fetch
+# Anew for another kernel.
+[ modules -nt "$kernel/Module.symvers" ] || build

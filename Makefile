@@ -14,7 +14,7 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo demo-notool tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-ends test-boot test-kcsan test-rounds stress fuzz vm refresh series apply check \
+	test-hazards test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
 	test-apply test-vanilla deb test-deb clean
@@ -84,6 +84,10 @@ test-boot: perf ## without perf: busybox alone, the command line, machine checks
 	@scripts/deps.sh vm boot
 	@KERNEL=build/kernel-boot scripts/test-boot.sh
 
+test-fleet: kernel perf ## three guests with a broker: one trigger, a file of each, one timeline
+	@scripts/deps.sh vm fleet
+	@scripts/test-fleet.sh
+
 test-kcsan: source perf selftests ## look for data races, beside the unpatched kernel
 	@scripts/deps.sh vm
 	@scripts/test-kcsan.sh
@@ -113,11 +117,11 @@ kunit: ## the kernel's own tests of what a sample looks like
 	@scripts/deps.sh vm
 	@KERNEL=build/kernel-kunit scripts/kunit.sh
 
-bench: kernel perf ## what a record costs, beside plain perf and ftrace, build/bench.json
+bench: perf ## what a record costs, beside plain perf, ftrace and LTTng, build/bench.json
 	@scripts/deps.sh vm
 	@scripts/bench.sh
 
-bench-check: kernel perf ## show that the recording path has not grown
+bench-check: perf ## show that the recording path has not grown
 	@scripts/deps.sh vm
 	@scripts/bench.sh -c
 
@@ -143,7 +147,7 @@ bench-read: kernel perf ## how fast full buffers are read, beside memcpy, ftrace
 
 CONFIG ?= persistent
 ROW ?= getppid
-bench-profile: kernel perf ## CONFIG=plain ROW=getppid: where the instructions go, by function
+bench-profile: perf ## CONFIG=plain ROW=getppid: where the instructions go, by function
 	@scripts/deps.sh vm
 	@scripts/bench.sh -p $(CONFIG) $(ROW)
 

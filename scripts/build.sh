@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Build what the guest runs. Does nothing when nothing changed.
 #
-# usage: build.sh kernel|perf|selftests|module
+# usage: build.sh kernel|perf|selftests|bench|module
 #
 # Environment, for other kernels than the usual one:
 #   LINUX    source tree (build/linux)
@@ -17,6 +17,7 @@ src=$(realpath "${LINUX:-$top/build/linux}")
 kernel=$(realpath -m "${KERNEL:-$top/build/kernel}")
 perf=$(realpath -m "${PERF:-$top/build/perf}")
 selftests=$top/build/selftests
+bench=$top/build/bench
 dir=$src/tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)
 # What our own make was called with is not for the other makefiles.
@@ -81,6 +82,18 @@ make_selftests()
 		sed -n 's/^persistent://p' >"$selftests/list"
 }
 
+# Each of the programs is a file. "make test" builds them, too, so that they keep up with
+# the ABI.
+make_bench()
+{
+	local file
+
+	for file in "$top"/bench/*.c; do
+		gcc -O2 -Wall -Werror -fno-omit-frame-pointer -fno-optimize-sibling-calls \
+			-isystem "$kernel/usr/include" -o "$bench/$(basename "$file" .c)" "$file"
+	done
+}
+
 make_module()
 {
 	cp "$dir"/aux_pmu/{Makefile,aux_pmu.c} "$kernel/aux_pmu/"
@@ -107,7 +120,11 @@ selftests)
 	build "$selftests" "$dir $dir/../tracepoint.c $src/tools/testing/selftests/lib.mk
 		$src/tools/testing/selftests/kselftest_harness.h
 		$kernel/usr/include/linux/perf_event.h" make_selftests
+	"$0" bench
 	"$0" module
+	;;
+bench)
+	build "$bench" "$top/bench $kernel/usr/include/linux/perf_event.h -name *.[ch]" make_bench
 	;;
 module)
 	build "$kernel/aux_pmu" "$dir/aux_pmu $kernel/Module.symvers" make_module

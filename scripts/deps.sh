@@ -26,14 +26,16 @@ packages()
 	orig) echo apt dpkg-dev ;;
 	cross) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf ;;
 	vm) echo qemu-system-x86 iproute2 kmod ;;
-	selftests) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
+	selftests | bench) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
 	tests) echo strace linux-perf ;;
 	boot) echo busybox-static cpio python3 ;;
 	demo) echo linux-perf ;;
+	fleet) echo mosquitto mosquitto-clients python3 rsync ;;
 	docs)
 		echo make gcc perl asciidoc xmlto docbook-xsl docbook-xml man-db \
 			python3-sphinx python3-sphinx-rtd-theme graphviz
 		;;
+	lttng) echo apt dpkg kmod debian-archive-keyring libkmod2 libxml2 libpopt0 ;;
 	figure) echo python3-matplotlib ;;
 	gdb) echo gdb ;;
 	check) echo shellcheck perl python3-ply python3-git ;;

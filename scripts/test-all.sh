@@ -56,6 +56,7 @@ step fuzz make -s fuzz KERNEL=debug SECONDS=300
 step ends make -s test-ends
 step ends-debug make -s test-ends KERNEL=debug
 step boot make -s test-boot
+step fleet make -s test-fleet
 step hazards make -s test-hazards
 step builds make -s check-builds
 step series make -s check-series

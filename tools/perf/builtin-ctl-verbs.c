@@ -25,6 +25,7 @@
 #include "util/persistent-list.h"
 #include "util/persistent-text.h"
 #include "util/persistent-time.h"
+#include "util/record-limits.h"
 #include "util/strbuf.h"
 #include "util/units.h"
 
@@ -111,27 +112,6 @@ int perf_ctl__show(int nr_names __maybe_unused, const char **names)
 	return persistent__print_text(names[0], &opts);
 }
 
-static int parse_size(const char *option, const char *size, u64 *res)
-{
-	struct parse_tag tags[] = {
-		{ .tag = 'B', .mult = 1 },
-		{ .tag = 'K', .mult = 1 << 10 },
-		{ .tag = 'M', .mult = 1 << 20 },
-		{ .tag = 'G', .mult = 1 << 30 },
-		{ .tag = 0 },
-	};
-	unsigned long bytes = parse_tag_value(size, tags);
-
-	if (bytes && bytes != (unsigned long)-1) {
-		*res = bytes;
-		return 0;
-	}
-
-	pr_err("%s takes a number with a unit, B, K, M or G, as in %s 10M: not '%s'.\n", option,
-	       option, size);
-	return -EINVAL;
-}
-
 /* What perf record is to read */
 static char *read_events(int nr_names, const char **names)
 {
@@ -162,7 +142,7 @@ int perf_ctl__read(int nr_names, const char **names)
 	int argc = 0, err = -ENOMEM;
 
 	/* A bad one is refused here, as it is perf record that would show its usage. */
-	if (perf_ctl.max_size && parse_size("--max-size", perf_ctl.max_size, &max_size))
+	if (perf_ctl.max_size && parse_size_option("--max-size", perf_ctl.max_size, &max_size))
 		return -1;
 
 	/* Opened to have it said here if there is none, in terms of names. */
@@ -208,19 +188,13 @@ static int read_to_file(const char *event, const char *path, const char *last)
 int perf_ctl__save(int nr_names __maybe_unused, const char **names)
 {
 	struct persistent_save_opts *opts = &perf_ctl.save;
-	u32 max_files = 0;
 	u64 last;
 
-	if (perf_ctl.max_files &&
-	    persistent__parse_number("--max-files", perf_ctl.max_files, 1, INT_MAX, &max_files))
-		return -1;
-	if (perf_ctl.max_total &&
-	    parse_size("--max-total", perf_ctl.max_total, &opts->max_total))
+	if (record_limits__parse(&opts->limits, perf_ctl.max_files, perf_ctl.max_total))
 		return -1;
 	if (perf_ctl.last && persistent__parse_duration("--last", perf_ctl.last, &last))
 		return -1;
 
-	opts->max_files = max_files;
 	opts->last = perf_ctl.last;
 	opts->command = perf_ctl.command;
 	opts->read = read_to_file;
@@ -290,6 +264,14 @@ static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
 		     ns->name, number, ns->name, nr, ns->keep);
 }
 
+/* A snapshot that failed does not change what the next ones may take. */
+static int keep_as_before(struct persistent_ns *ns, u32 keep, int err)
+{
+	if (err && perf_ctl.keep && perf_ctl.nr > keep)
+		persistent_ns__set_keep(ns, keep);
+	return err;
+}
+
 /* More before, and fewer after: a snapshot that fails costs none of the others. */
 static int keep_around(struct persistent_ns *ns, bool before)
 {
@@ -302,14 +284,14 @@ static int keep_around(struct persistent_ns *ns, bool before)
 
 int perf_ctl__take_snapshot(struct persistent_ns *ns)
 {
-	u32 number;
+	u32 number, keep = ns->keep;
 	u64 id;
 	int err = keep_around(ns, /*before=*/true) ?:
 		  persistent_ns__take_snapshot(ns, &number, &id) ?:
 		  keep_around(ns, /*before=*/false);
 
 	if (err)
-		return err;
+		return keep_as_before(ns, keep, err);
 	tell_of_snapshot(ns, number);
 	print_result("%s.%u", ns->name, number);
 	return perf_ctl.note ? persistent__note_snapshot(id, perf_ctl.note) : 0;
@@ -317,14 +299,14 @@ int perf_ctl__take_snapshot(struct persistent_ns *ns)
 
 static int resize(struct persistent_ns *ns, unsigned int pages)
 {
+	u32 number, keep = ns->keep;
 	char size[32];
-	u32 number;
 	int err = keep_around(ns, /*before=*/true) ?:
 		  persistent_ns__resize(ns, pages, &number) ?:
 		  keep_around(ns, /*before=*/false);
 
 	if (err)
-		return err;
+		return keep_as_before(ns, keep, err);
 
 	unit_number__scnprintf_exact(size, sizeof(size), (u64)pages * page_size);
 	tell("[ perf ctl: '%s' has buffers of %s per CPU now ]\n", ns->name, size);
@@ -461,7 +443,7 @@ static int run_command(const char **argv, const char *name, const struct persist
 		scnprintf(trigger, sizeof(trigger), "%u", notice->trigger);
 
 	if (!setenv("PERF_NAMESPACE", name, 1) && !setenv("PERF_SNAPSHOT", snapshot, 1) &&
-	    !setenv("PERF_TRIGGER", trigger, 1))
+	    !setenv("PERF_TRIGGER", trigger, 1) && !setenv("PERF_NOTE", notice->note, 1))
 		execvp(argv[0], (char **)argv);
 
 	pr_err("Cannot run '%s': %m\n", argv[0]);

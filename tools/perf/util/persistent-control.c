@@ -325,6 +325,7 @@ static int find_snapshot(const struct persistent_ns *ns, u32 after, bool since,
 	if (!err) {
 		notice->snapshot = snapshot->number;
 		notice->trigger = snapshot->trigger;
+		memcpy(notice->note, snapshot->note, sizeof(notice->note));
 		persistent_ns__close(snapshot);
 	}
 	return err;

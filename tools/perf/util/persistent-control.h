@@ -38,6 +38,7 @@ int persistent__find_snapshot(const char *name, u64 source_id, u32 *settled, u32
 struct persistent_notice {
 	u32	snapshot;	/* number of one that was taken; 0: a trigger stopped it */
 	u32	trigger;	/* number of the one that did it; 0: somebody by hand */
+	char	note[PERF_PERSIST_NAME_SIZE];	/* that the snapshot has */
 };
 
 /*

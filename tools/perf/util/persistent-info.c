@@ -252,11 +252,8 @@ static u64 ns__buffer_bytes(const struct persistent_ns *ns)
 	return bytes;
 }
 
-/* What one cannot open, or is deleted meanwhile, is not counted. */
-static void info__count_snapshots(struct persistent_info *info)
+void persistent_info__count_snapshots(struct persistent_info *info, char * const *names)
 {
-	char **names = persistent__names();
-
 	for (int i = 0; names && names[i]; i++) {
 		struct persistent_ns *snapshot;
 
@@ -267,7 +264,6 @@ static void info__count_snapshots(struct persistent_info *info)
 			info->snapshot_bytes += ns__buffer_bytes(snapshot);
 		persistent_ns__close(snapshot);
 	}
-	persistent__free_names(names);
 }
 
 /* Each has a buffer for each one that the namespace has. */
@@ -310,7 +306,6 @@ int persistent_info__init(struct persistent_info *info, const char *name)
 	if (!err && !info->ns->snapshot) {
 		/* Snapshots have the same, not one of their own. */
 		info->tasks_bytes = persistent_ns__tasks_size(info->ns);
-		info__count_snapshots(info);
 		err = persistent_ns__triggers(info->ns, &info->triggers, &info->nr_triggers);
 	}
 	if (err)

@@ -61,7 +61,7 @@ struct persistent_info {
 	unsigned long		*offline;	/* those of them that are */
 	unsigned long		*missing;	/* those that lack an event */
 	u64			buffer_bytes;
-	u64			snapshot_bytes;	/* of all taken of it */
+	u64			snapshot_bytes;	/* of all taken of it, once they were counted */
 	u64			tasks_bytes;	/* of records of older tasks */
 	u64			lost;
 	u64			missed;
@@ -70,6 +70,11 @@ struct persistent_info {
 };
 
 int persistent_info__init(struct persistent_info *info, const char *name);
+/*
+ * Out of the names of all namespaces, ending with NULL. Those that the caller may not open,
+ * or that are deleted meanwhile, are not counted.
+ */
+void persistent_info__count_snapshots(struct persistent_info *info, char * const *names);
 /* Memory of all kinds: buffers, spares, snapshots and records of older tasks */
 u64 persistent_info__spare_bytes(const struct persistent_info *info);
 u64 persistent_info__memory(const struct persistent_info *info);

@@ -625,9 +625,9 @@ static void print_infos(const struct persistent_info *infos, int nr,
 	}
 }
 
-/* @room: what may still be read, in bytes */
+/* @all: names of all namespaces, @room: what may still be read, in bytes */
 static int info__get(struct persistent_info *info, const char *name,
-		     enum persistent_list_format format, u64 *room)
+		     enum persistent_list_format format, char * const *all, u64 *room)
 {
 	int err = persistent_info__init(info, name);
 	bool contents;
@@ -635,6 +635,8 @@ static int info__get(struct persistent_info *info, const char *name,
 	if (err || !info->ns || format == PERSISTENT_LIST_TABLE)
 		return err;
 
+	if (!info->ns->snapshot)
+		persistent_info__count_snapshots(info, all);
 	contents = info->buffer_bytes <= *room;
 	if (contents)
 		*room -= info->buffer_bytes;
@@ -650,12 +652,16 @@ int persistent__print_list(char * const *names, int nr, enum persistent_list_for
 	u64 room = contents ? ULLONG_MAX : format == PERSISTENT_LIST_JSON ? 0 : QUICK_BYTES;
 	struct persistent_info *infos = calloc(nr ?: 1, sizeof(*infos));
 	int nr_infos = 0, ret = 0;
+	char **all = NULL;
 
 	if (!infos)
 		return -ENOMEM;
+	/* Once: to read them for each costs as much as there are. */
+	if (format != PERSISTENT_LIST_TABLE)
+		all = persistent__names();
 
 	for (int i = 0; i < nr; i++) {
-		int err = info__get(&infos[nr_infos], names[i], format, &room);
+		int err = info__get(&infos[nr_infos], names[i], format, all, &room);
 
 		if (!err) {
 			nr_infos++;
@@ -670,6 +676,7 @@ int persistent__print_list(char * const *names, int nr, enum persistent_list_for
 
 	for (int i = 0; i < nr_infos; i++)
 		persistent_info__exit(&infos[i]);
+	persistent__free_names(all);
 	free(infos);
 	return ret;
 }

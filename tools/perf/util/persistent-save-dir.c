@@ -32,6 +32,7 @@
 #include <linux/zalloc.h>
 #include "debug.h"
 #include "persistent-time.h"
+#include "record-limits.h"
 
 /* How long the reader of a perf that was killed may take to go away */
 #define LOCK_TRIES	50
@@ -367,31 +368,35 @@ static int find_oldest(const struct save_dir *dir)
 	return -1;
 }
 
-int save_dir__prune(struct save_dir *dir, int max_files, u64 max_total)
+static int remove_oldest(void *arg, u64 *size)
+{
+	struct save_dir *dir = arg;
+	const struct save_file *file;
+	int i = find_oldest(dir);
+
+	if (i < 0)
+		return -ENOENT;
+	file = &dir->files[i];
+	if (is_unhandled(dir, file))
+		pr_warning("WARNING: %s/%s is removed before the command ran for it.\n", dir->path,
+			   file->name);
+	if (unlinkat(dir->fd, file->name, 0) && errno != ENOENT) {
+		pr_warning("WARNING: cannot remove %s/%s: %m\n", dir->path, file->name);
+		return -EIO;
+	}
+	*size = file->size;
+	remove_file(dir, i);
+	return 0;
+}
+
+int save_dir__prune(struct save_dir *dir, const struct record_limits *limits)
 {
 	u64 total = 0;
-	int nr = 0, i;
 
 	forget_missing(dir);
-	for (i = 0; i < dir->nr_files; i++)
+	for (int i = 0; i < dir->nr_files; i++)
 		total += dir->files[i].size;
-
-	while (((max_files && dir->nr_files > max_files) || (max_total && total > max_total)) &&
-	       (i = find_oldest(dir)) >= 0) {
-		const struct save_file *file = &dir->files[i];
-
-		if (is_unhandled(dir, file))
-			pr_warning("WARNING: %s/%s is removed before the command ran for it.\n",
-				   dir->path, file->name);
-		if (unlinkat(dir->fd, file->name, 0) && errno != ENOENT) {
-			pr_warning("WARNING: cannot remove %s/%s: %m\n", dir->path, file->name);
-			break;
-		}
-		total -= file->size;
-		remove_file(dir, i);
-		nr++;
-	}
-	return nr;
+	return record_limits__prune(limits, dir->nr_files, total, remove_oldest, dir);
 }
 
 const struct save_file *save_dir__unhandled(struct save_dir *dir)

@@ -26,6 +26,8 @@ struct save_mark {
 	u32	handled;	/* and of all up to this one the command was run */
 };
 
+struct record_limits;
+
 struct save_dir {
 	char			 name[PERF_PERSIST_NAME_SIZE];	/* of the namespace */
 	char			 *path;
@@ -61,11 +63,8 @@ void save_dir__remove_tmp(const struct save_dir *dir, const struct save_file *fi
 /* Gives it its name once it is on disk. */
 int save_dir__add(struct save_dir *dir, struct save_file *file);
 
-/*
- * Remove the oldest until there are no more than @max_files of @max_total bytes in all,
- * 0: any number of them. The newest one stays, and the one in use. Returns how many were removed.
- */
-int save_dir__prune(struct save_dir *dir, int max_files, u64 max_total);
+/* The newest one stays, and the one in use. Returns how many were removed. */
+int save_dir__prune(struct save_dir *dir, const struct record_limits *limits);
 
 /* The next one that the command was not run for; NULL: none */
 const struct save_file *save_dir__unhandled(struct save_dir *dir);

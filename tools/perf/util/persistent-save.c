@@ -68,6 +68,7 @@ struct save {
 	u64		 retry_at;
 
 	pid_t		 command;	/* 0: there is none */
+	u64		 command_at;	/* not before, as it could not be started */
 	u64		 command_source;
 	u32		 command_number;
 };
@@ -190,7 +191,7 @@ static bool save__no_room(const struct save *save)
 
 static void save__reader_failed(struct save *save)
 {
-	const struct persistent_save_opts *opts = save->opts;
+	int max_files = save->opts->limits.max_files;
 	struct persistent_ns *snapshot;
 
 	save_dir__remove_tmp(&save->dir, &save->file);
@@ -206,9 +207,12 @@ static void save__reader_failed(struct save *save)
 
 	save__complain(save);
 	/* What would go anyway when this one is saved goes before. */
-	if (save__no_room(save) && opts->max_files && save->dir.nr_files >= opts->max_files &&
-	    save_dir__prune(&save->dir, max(opts->max_files - 1, 1), 0))
-		return;
+	if (save__no_room(save) && max_files && save->dir.nr_files >= max_files) {
+		const struct record_limits fewer = { .max_files = max(max_files - 1, 1) };
+
+		if (save_dir__prune(&save->dir, &fewer))
+			return;
+	}
 
 	save->retry_ns = save->retry_ns ? min_t(u64, 2 * save->retry_ns, RETRY_MAX_NS) : RETRY_NS;
 	save->retry_at = rdclock() + save->retry_ns;
@@ -239,7 +243,7 @@ static void save__add_file(struct save *save)
 	mark = save_dir__mark(&save->dir, file->source_id);
 	if (mark && !save->opts->command)
 		mark->handled = mark->settled;
-	save_dir__prune(&save->dir, save->opts->max_files, save->opts->max_total);
+	save_dir__prune(&save->dir, &save->opts->limits);
 	save__write_marks(save);
 }
 
@@ -265,7 +269,8 @@ static void save__reader_ended(struct save *save, int status)
 
 static void set_environment(const struct save *save, const struct save_file *file)
 {
-	char name[PERF_PERSIST_NAME_SIZE], trigger[16] = "", path[PATH_MAX];
+	char name[PERF_PERSIST_NAME_SIZE], note[PERF_PERSIST_NAME_SIZE] = "";
+	char trigger[16] = "", path[PATH_MAX];
 	struct persistent_ns *snapshot;
 
 	scnprintf(path, sizeof(path), "%s/%s", save->dir.path, file->name);
@@ -274,30 +279,35 @@ static void set_environment(const struct save *save, const struct save_file *fil
 					 &snapshot)) {
 		if (snapshot->trigger)
 			scnprintf(trigger, sizeof(trigger), "%u", snapshot->trigger);
+		memcpy(note, snapshot->note, sizeof(note));
 		persistent_ns__close(snapshot);
 	}
 
 	setenv("PERF_NAMESPACE", save->dir.name, 1);
 	setenv("PERF_SNAPSHOT", name, 1);
 	setenv("PERF_TRIGGER", trigger, 1);
+	setenv("PERF_NOTE", note, 1);
 	setenv("PERF_FILE", path, 1);
 }
 
-static int save__start_command(struct save *save)
+static void save__start_command(struct save *save)
 {
 	const char **argv = save->opts->command;
 	const struct save_file *file = save_dir__unhandled(&save->dir);
 
 	if (!file)
-		return 0;
+		return;
 
 	fflush(NULL);
 	save->command_source = file->source_id;
 	save->command_number = file->number;
 	save->command = fork();
 	if (save->command < 0) {
+		pr_warning("WARNING: cannot run '%s' for '%s.%u', trying again: %m\n", argv[0],
+			   save->dir.name, save->command_number);
 		save->command = 0;
-		return -errno;
+		save->command_at = rdclock() + RETRY_NS;
+		return;
 	}
 	if (save->command) {
 		save_dir__use(&save->dir, file);
@@ -308,7 +318,6 @@ static int save__start_command(struct save *save)
 		pr_err("Cannot run '%s': %m\n", argv[0]);
 		_exit(errno == ENOENT ? 127 : 126);
 	}
-	return 0;
 }
 
 static void save__command_ended(struct save *save, int status)
@@ -399,19 +408,22 @@ static int save__run(struct save *save)
 {
 	for (;;) {
 		const u64 now = rdclock();
-		const bool waits = !save->reader && now < save->retry_at;
+		u64 until = !save->reader && now < save->retry_at ? save->retry_at : 0;
 		int err = save__start_next(save, now);
 
-		if (!err && !save->command)
-			err = save__start_command(save);
 		if (err)
 			return err;
+		if (!save->command && now >= save->command_at)
+			save__start_command(save);
+
+		if (now < save->command_at && (!until || save->command_at < until))
+			until = save->command_at;
 
 		/* Nothing is left to do. */
-		if (!save->queue.ns && !save->reader && !save->command && !waits)
+		if (!save->queue.ns && !save->reader && !save->command && !until)
 			return -ENODEV;
 
-		err = save__poll(save, now, waits ? save->retry_at : 0);
+		err = save__poll(save, now, until);
 		if (err)
 			return err;
 		save__reap(save);
@@ -481,7 +493,7 @@ int persistent__save(const char *name, const struct persistent_save_opts *opts)
 		if (save.queue.ns && !quiet)
 			pr_info("[ perf ctl: saving snapshots of '%s' to %s ]\n", name,
 				save.dir.path);
-		save_dir__prune(&save.dir, opts->max_files, opts->max_total);
+		save_dir__prune(&save.dir, &opts->limits);
 		err = save__run(&save);
 		save__end_children(&save);
 		save__write_marks(&save);

@@ -3,11 +3,11 @@
 #define __PERF_PERSISTENT_SAVE_H
 
 #include <linux/types.h>
+#include "record-limits.h"
 
 struct persistent_save_opts {
 	const char	*dir;
-	int		max_files;	/* 0: any number of them */
-	u64		max_total;	/* bytes of all files, 0: any number of them */
+	struct record_limits limits;
 	const char	*last;		/* of each snapshot, as in 30s; NULL: all of it */
 	const char	**command;	/* to run for each file, or NULL */
 	/* Writes what @event holds to the file @path; called in a process of its own */

@@ -135,8 +135,8 @@ static struct evsel *slice__first_attached(struct persistent_slice *slice)
 	return NULL;
 }
 
-/* The first record of a buffer, when there is one */
-static int read_first_time(struct evsel *evsel, int fd, u64 *time)
+/* The first record of a buffer, when there is one, and what time of day it was then */
+static int read_first_time(struct evsel *evsel, int fd, u64 *time, u64 *wall)
 {
 	struct perf_mmap map = { .base = NULL };
 	struct perf_cpu any_cpu = { .cpu = -1 };
@@ -147,8 +147,11 @@ static int read_first_time(struct evsel *evsel, int fd, u64 *time)
 	if (perf_mmap__mmap_existing(&map, page_size, fd, any_cpu))
 		return -errno;
 
-	if (!prctl(PR_GET_NAME, name) && !prctl(PR_SET_NAME, name) && perf_mmap__read_head(&map))
-		err = evsel__parse_sample_timestamp(evsel, map.base + page_size, time);
+	if (!prctl(PR_GET_NAME, name) && !prctl(PR_SET_NAME, name)) {
+		*wall = persistent__wall_now();
+		if (perf_mmap__read_head(&map))
+			err = evsel__parse_sample_timestamp(evsel, map.base + page_size, time);
+	}
 	perf_mmap__munmap(&map);
 	return err;
 }
@@ -157,7 +160,7 @@ static int read_first_time(struct evsel *evsel, int fd, u64 *time)
  * What time is it by the clock of the records? It need not be one that can be
  * asked, but to make a record takes no more than to change one's name.
  */
-int persistent__now(const struct perf_event_attr *like, u64 *now)
+int persistent__now_and_wall(const struct perf_event_attr *like, u64 *now, u64 *wall)
 {
 	struct evsel *evsel;
 	struct perf_event_attr attr = {
@@ -179,11 +182,18 @@ int persistent__now(const struct perf_event_attr *like, u64 *now)
 		return -ENOMEM;
 
 	fd = sys_perf_event_open(&attr, 0, -1, -1, perf_event_open_cloexec_flag());
-	err = fd < 0 ? -errno : read_first_time(evsel, fd, now);
+	err = fd < 0 ? -errno : read_first_time(evsel, fd, now, wall);
 	if (fd >= 0)
 		close(fd);
 	evsel__delete(evsel);
 	return err;
+}
+
+int persistent__now(const struct perf_event_attr *like, u64 *now)
+{
+	u64 wall;
+
+	return persistent__now_and_wall(like, now, &wall);
 }
 
 /* Of a time by another clock: what is before the beginning or in the future stays there. */

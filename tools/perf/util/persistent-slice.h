@@ -41,4 +41,7 @@ void persistent_slice__report(const struct persistent_slice *slice);
 /* The time in ns by the clock of the records of such an event */
 int persistent__now(const struct perf_event_attr *like, u64 *now);
 
+/* And CLOCK_REALTIME at that moment */
+int persistent__now_and_wall(const struct perf_event_attr *like, u64 *now, u64 *wall);
+
 #endif /* __PERF_PERSISTENT_SLICE_H */

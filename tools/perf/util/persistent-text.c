@@ -34,6 +34,9 @@
 /* A record gets its time before it is written, and an interrupt may come between that. */
 #define FOLLOW_DELAY_NS		(10 * NSEC_PER_MSEC)
 
+/* So long two clocks stay closer to each other than that */
+#define FOLLOW_ASK_NS		(60 * NSEC_PER_SEC)
+
 /* Where sysfs has a directory for it */
 #define PERFFS_DIR		"/sys/kernel/perf"
 
@@ -194,7 +197,8 @@ static u64 now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	/* NTP does not steer this one, nor the clock of records. */
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
@@ -205,14 +209,20 @@ static u64 now_ns(void)
 static int follow(struct text *text)
 {
 	struct timespec pause;
-	u64 begin, ns, now;
+	u64 begin, asked = 0, ahead = 0, ns, now;
 	bool printed = false;
 	int err;
 
 	for (;;) {
 		begin = now_ns();
-		if (records_now(text, &now))
-			return -EINVAL;
+		/* To ask makes a record in each namespace, so not each time. */
+		if (!asked || begin - asked > FOLLOW_ASK_NS) {
+			if (records_now(text, &now))
+				return -EINVAL;
+			asked = begin;
+			ahead = now - begin;
+		}
+		now = begin + ahead;
 		text->to = now > FOLLOW_DELAY_NS ? (now - FOLLOW_DELAY_NS) / NSEC_PER_USEC : 0;
 		err = print_once(text);
 		if (err)
@@ -255,7 +265,7 @@ static int print_ns(struct text *text)
 	if (cpus) {
 		text->cpus = perf_cpu_map__new(cpus);
 		if (!text->cpus) {
-			pr_err("-C takes CPUs as in 0,2-3: not '%s'.\n", cpus);
+			pr_err("-C takes a list of CPUs, as in -C 0-3,8: not '%s'.\n", cpus);
 			return -EINVAL;
 		}
 	}

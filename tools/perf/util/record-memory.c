@@ -140,13 +140,18 @@ int record_memory__check(struct evlist *evlist)
 	return 0;
 }
 
-void record_memory__print(struct evlist *evlist)
+u64 record_memory__size(struct evlist *evlist)
+{
+	return nr_buffers(evlist) * evlist->overwrite_size;
+}
+
+void record_memory__print(struct evlist *evlist, bool daemon)
 {
 	u64 nr = nr_buffers(evlist);
 	char all[SIZE_LEN], each[SIZE_LEN];
 
-	unit_number__scnprintf_exact(all, sizeof(all), nr * evlist->overwrite_size);
+	unit_number__scnprintf_exact(all, sizeof(all), record_memory__size(evlist));
 	unit_number__scnprintf_exact(each, sizeof(each), evlist->overwrite_size);
-	fprintf(stderr, "[ perf record: memory of %s, %s in each of %" PRIu64 " buffers, is written on 'kill -USR2 %d' ]\n",
-		all, each, nr, getpid());
+	fprintf(stderr, "[ perf record: memory of %s, %s in each of %" PRIu64 " buffers, is written on 'kill -USR%d %d' ]\n",
+		all, each, nr, daemon ? 1 : 2, getpid());
 }

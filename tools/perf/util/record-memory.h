@@ -3,6 +3,7 @@
 #define __PERF_RECORD_MEMORY_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 struct evlist;
 struct option;
@@ -18,7 +19,8 @@ int record_memory__share(struct evlist *evlist, u64 size);
 /* No event writes its samples past it. -EINVAL: one does, which was said. */
 int record_memory__check(struct evlist *evlist);
 
+u64 record_memory__size(struct evlist *evlist);
 /* How much it is, and what to do to have it written */
-void record_memory__print(struct evlist *evlist);
+void record_memory__print(struct evlist *evlist, bool daemon);
 
 #endif /* __PERF_RECORD_MEMORY_H */

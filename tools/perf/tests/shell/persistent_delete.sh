@@ -95,6 +95,9 @@ test_kill_pipe() {
 	refuse "-k with a pipe on stdout" "-k cannot be used with a pipe" \
 	       sh -c "perf record -e persistent/$ns/ -k 2> $tmp/err | cat > $tmp/pipe;
 		      cat $tmp/err; test ! -s $tmp/err"
+	mkfifo "$tmp/fifo"
+	refuse "-k with a path of a pipe" "-k cannot be used with a pipe" \
+	       perf record -e "persistent/$ns/" -o "$tmp/fifo" -k
 	check "nothing was written" test ! -s "$tmp/pipe"
 	check "it is still there" exists "$ns"
 	check "list" perf ctl -l "$ns"
@@ -123,7 +126,40 @@ test_deleted_meanwhile() {
 	says "what was recorded before" "cpu-clock:"
 }
 
+# A probe that a recorder has cannot be deleted, and it is said where to look.
+test_probe() {
+	local probe=kst_probe_$$
+
+	if ! perf probe -q "$probe=do_exit" > "$tmp/out" 2>&1; then
+		echo "[SKIP] no kprobes: $(tail -n 1 "$tmp/out")"
+		return
+	fi
+	check "record a probe" perf record -P "$ns" -e "probe:$probe" -a -m 64K
+	refuse "perf probe -d" "Something records 'probe:$probe': a process" \
+	       perf probe -d "$probe"
+	check "take a snapshot" perf ctl -s "$ns"
+	check "delete the recorder" perf ctl -d "$ns"
+	check "delete the probe" perf probe -q -d "$probe"
+	# What is written without the format nobody can read.
+	refuse "-k of what has no format" "'probe:$probe' does not exist any more" \
+	       perf record -e "persistent/$ns.1/" -o "$data" -k
+	check "the snapshot is still there" exists "$ns.1"
+	check "delete it" perf ctl -d "$ns.1"
+}
+
+# A signal of the kernel's is no reason to leave it disabled.
+test_file_limit() {
+	create "$ns"
+	refuse "a limit of the size of files" "'$ns' is not deleted, and goes on" \
+	       bash -c "ulimit -f 8; perf record -e 'persistent/$ns/' -o '$data' -k"
+	check "list" perf ctl -l "$ns"
+	same "state" on "$(column STATE)"
+	check "delete it" perf ctl -d "$ns"
+}
+
 test_delete
+test_probe
+test_file_limit
 test_full_disk
 test_kill_command
 test_kill_pipe

@@ -27,6 +27,8 @@ test_old_meaning() {
 	refuse "at the end" "$period_hint" perf record -a -P
 	refuse "a command" "leave out 'true'" perf record -P "$ns" -a true
 	refuse "no target" "-a for all, or -C LIST" perf record -P "$ns" -e cpu-clock
+	refuse "no list of CPUs" "-C takes a list of CPUs, as in -C 0-3,8: not 'foo'" \
+	       perf record -P "$ns" -e cpu-clock -C foo
 	refuse "no target" "$period_hint" perf record -P "$ns" -e cpu-clock
 }
 

@@ -112,14 +112,16 @@ test_command() {
 	exec 9<> "$tmp/go"
 	# shellcheck disable=SC2016 # for the other shell
 	save -- sh -c 'read -r line < '"$tmp/go"'
-		echo "$PERF_NAMESPACE,$PERF_SNAPSHOT,$PERF_TRIGGER,$PERF_FILE" >> '"$tmp/ran"'
+		echo "$PERF_NAMESPACE,$PERF_SNAPSHOT,$PERF_TRIGGER,$PERF_NOTE,$PERF_FILE" \
+			>> '"$tmp/ran"'
 		exit 3'
 	take 34
 	number 35
 	eventually "saving does not wait for it" has_saved "27 30 31 33 34 35"
 	check "it has not run" test ! -e "$tmp/ran"
-	hand="$ns,$ns.34,,$(file_of 34)"
-	trigger="$ns,$ns.35,1,$(file_of 35)"
+	hand="$ns,$ns.34,,,$(file_of 34)"
+	trigger="$ns,$ns.35,1,web1 slow,$(file_of 35)"
+	check "attach a note" perf ctl note "$ns.35" --text "web1 slow"
 	echo >&9
 	eventually "it ran for one" ran "$hand"
 	eventually "its exit status is said" grep -q "'sh' of '$ns.34' ended with exit status 3" \
@@ -132,7 +134,8 @@ test_command() {
 	rm "$tmp/ran"
 	# Nobody knows that it did.
 	# shellcheck disable=SC2016 # for the other shell
-	save -- sh -c 'echo "$PERF_NAMESPACE,$PERF_SNAPSHOT,$PERF_TRIGGER,$PERF_FILE" >> '"$tmp/ran"
+	save -- sh -c 'echo "$PERF_NAMESPACE,$PERF_SNAPSHOT,$PERF_TRIGGER,$PERF_NOTE,$PERF_FILE" \
+			>> '"$tmp/ran"
 	eventually "it runs again for that one" ran "$trigger"
 	finish_saving
 	save -- sh -c "echo again >> $tmp/ran"

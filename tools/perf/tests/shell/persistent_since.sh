@@ -33,7 +33,9 @@ test_since() {
 	waits "$ns.2" --since 1
 	waits "$ns.2" --since 1 -q
 	same "what -q says" "" "$(cat "$tmp/said")"
-	waits "$ns.1 by hand" --since 0 -- sh -c "echo \$PERF_SNAPSHOT by hand"
+	waits "$ns.1 by hand" --since 0 -- sh -c "echo \$PERF_SNAPSHOT by hand\$PERF_NOTE"
+	check "attach a note" perf ctl note "$ns.1" --text "web1 slow"
+	waits "$ns.1 web1 slow" --since 0 -- sh -c "echo \$PERF_SNAPSHOT \$PERF_NOTE"
 	perf ctl wait "$ns" --since 2 > "$tmp/name" 2> "$tmp/said" &
 	eventually "wait for what there is not" waiting
 	take

@@ -111,7 +111,7 @@ test_clear() {
 
 # What is said of tasks keeps the buffers that it has.
 buffers() {
-	perf ctl -l "$1" | awk '$1 == "0" && $2 ~ /^(events|tasks)$/ { print $2, $3 }' |
+	perf ctl -l -v "$1" | awk '$1 == "0" && $2 ~ /^(events|tasks)$/ { print $2, $3 }' |
 		sort -u | paste -s -d ' '
 }
 

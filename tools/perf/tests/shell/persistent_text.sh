@@ -71,7 +71,7 @@ test_follow() {
 
 test_errors() {
 	refuse "no such namespace" "${ns}x" perf ctl show "${ns}x"
-	refuse "no CPU" "-C takes CPUs" perf ctl show "$ns" -C x
+	refuse "no CPU" "-C takes a list of CPUs" perf ctl show "$ns" -C x
 	refuse "no time" "--last takes" perf ctl show "$ns" --last x
 	refuse "what belongs to list" "unknown option \`json'" perf ctl show "$ns" --json
 }

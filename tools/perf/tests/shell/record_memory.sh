@@ -104,6 +104,16 @@ test_control() {
 	same "numbers" 7 "$(numbers "$data")"
 }
 
+# An event does the same as a signal.
+test_trigger() {
+	start -a -M 1M --trigger "$exec_event"
+	number 8
+	mark 1
+	eventually "a dump by an event" grep -q "dump 1 written" "$tmp/log"
+	stop
+	same "the first one" 8 "$(numbers "$data")"
+}
+
 test_words() {
 	refuse "nonsense" "-M takes a size as in 64M, or bytes: not 'much'" \
 		perf record -M much -a true
@@ -125,5 +135,6 @@ test_dumps
 test_overwritten
 test_command
 test_control
+test_trigger
 test_words
 exit "$failed"

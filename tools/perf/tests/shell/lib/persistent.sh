@@ -203,7 +203,8 @@ marks() {
 # Records that are told apart by a number, which nothing but a sample has in it
 number_event=syscalls:sys_enter_kill
 number_base=2000000000
-number_filter="sig == 0 && pid >= $number_base"
+# Above are process groups.
+number_filter="sig == 0 && pid >= $number_base && pid < 2147483648"
 
 require_numbers() {
 	perf list tracepoint 2> /dev/null | grep -q "$number_event" ||

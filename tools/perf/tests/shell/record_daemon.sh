@@ -1,0 +1,274 @@
+#!/bin/bash
+# perf record --daemon keeps samples in memory, and writes a file of them for each incident
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the libraries set them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/record_daemon.sh
+. "$(dirname "$0")"/lib/record_daemon.sh
+
+test_incidents() {
+	start -a -M 1M
+	says "what to do" "memory of .* is written on 'kill -USR1 $pid'"
+	number 1 2 3
+	dump 1
+	number 4
+	dump 2
+	dump 3
+	number 5
+	same "all that is in memory" "1 2 3" "$(numbers "$(sample 1)")"
+	same "again, and what is new" "1 2 3 4" "$(numbers "$(sample 2)")"
+	same "and again" "1 2 3 4" "$(numbers "$(sample 3)")"
+	same "while it runs" "$all_parts perf.data.sample perf.data.sample" "$(parts)"
+	same "mode of files" 600 "$(stat -c %a "$base"* | sort -u)"
+	same "the log has each" 3 "$(grep -c 'wrote .*perf.data.sample' "$log")"
+	cp "$aux" "$tmp/copy.auxiliary"
+	for i in 1 2 3; do
+		cp "$(sample "$i")" "$tmp/copy.$i"
+	done
+	stop USR2
+	same "one file of all of them, each once" "1 2 3 4" "$(numbers "$base")"
+	same "what is left" "perf.data perf.data.log" "$(parts)"
+	check "the same later" perf data join -o "$tmp/joined" "$tmp"/copy.*
+	same "samples of that" "1 2 3 4" "$(numbers "$tmp/joined")"
+	rm "$tmp/joined"
+	check "no pid file is left" test ! -e "$tmp/pid"
+	clean
+}
+
+test_ends() {
+	start -a -M 1M
+	number 1
+	dump 1
+	number 2
+	stop TERM
+	same "SIGTERM keeps all" "$all_parts" "$(parts)"
+	check "what joins them" perf data join -o "$tmp/joined" "$aux" "$(sample 1)"
+	same "numbers of it" 1 "$(numbers "$tmp/joined")"
+	rm "$tmp/joined"
+	clean
+
+	start -a -M 1M --keep-parts
+	number 1
+	dump 1
+	stop USR2
+	same "parts stay" "perf.data $all_parts" "$(parts)"
+	start -a -M 1M
+	stop USR2
+	same "the one before" 1 "$(numbers "$base.old")"
+	check "one without samples" perf script -i "$base"
+	clean
+
+	start -a -M 1M
+	number 1
+	kill -USR1 "$pid"
+	stop USR2
+	same "what is asked for just before" 1 "$(numbers "$base")"
+	clean
+}
+
+# Programs that are gone have names, as long as the auxiliary file is there.
+test_names() {
+	local bash
+
+	bash=$(type -P bash)
+	cp "$bash" "$tmp/program"
+	start -a -M 1M
+	# shellcheck disable=SC2016 # for the other shell
+	"$tmp/program" -c 'kill -0 $(($1 + 1)); true' - "$number_base" 2> /dev/null
+	dump 1
+	perf script -i "$(sample 1)" -F comm > "$tmp/comm" 2> "$tmp/said"
+	same "its name" program "$(xargs < "$tmp/comm")"
+	same "said where it is from" "[ perf: read with the names in $aux ]" "$(cat "$tmp/said")"
+	check "report" sh -c "perf report -i '$(sample 1)' --stdio 2>&1 | grep -q program"
+	mv "$aux" "$tmp/away"
+	perf script -i "$(sample 1)" -F comm,trace > "$tmp/comm" 2> "$tmp/said"
+	check "without it: no name, no failure" grep -q "^ *:.*pid: 0x" "$tmp/comm"
+	check "that is said" grep -q "$aux is not there" "$tmp/said"
+	mv "$tmp/away" "$aux"
+	stop TERM
+	start -a -M 1M
+	perf script -i "$(sample 1)" -F comm > "$tmp/comm" 2> /dev/null
+	same "its name after the next start" program "$(xargs < "$tmp/comm")"
+	stop TERM
+	clean
+}
+
+test_one() {
+	start -a -M 1M
+	refuse "a second one" "Another 'perf record --daemon' writes to $aux" \
+		perf record -o "$base" --daemon -a -M 1M -e dummy -e "$number_event"
+	refuse "a second one of that pid file" "has written $tmp/pid" \
+		perf record -o "$tmp/other" --daemon --pid-file "$tmp/pid" -a -M 1M \
+		-e "$number_event"
+	check "it left nothing" test ! -e "$tmp/other.auxiliary"
+	same "the pid file is still that of the first" "$pid" "$(cat "$tmp/pid")"
+	echo 1 > "$tmp/new"
+	mv "$tmp/new" "$tmp/pid"
+	stop TERM
+	same "the pid file of somebody else stays" 1 "$(cat "$tmp/pid")"
+	clean
+
+	ln -s "$tmp/elsewhere" "$aux"
+	refuse "a link" "Cannot open $aux" \
+		perf record -o "$base" --daemon -a -M 1M -e "$number_event"
+	check "it is not followed" test ! -e "$tmp/elsewhere"
+	clean
+}
+
+# Files of perf that was killed go, those of others do not.
+test_unfinished() {
+	local time=20261124T130502.123456Z
+
+	touch "$tmp/.perf.data.sample.$time.abcdef.tmp" "$tmp/.perf.data.auxiliary.abcdef.tmp" \
+		"$tmp/.perf.data.sample.$time.mine.tmpx" "$tmp/.perf.data.sample.today.abcdef.tmp" \
+		"$tmp/.perf.data.other.abcdef.tmp"
+	start -a -M 1M
+	same "what is left" ".perf.data.other.abcdef.tmp .perf.data.sample .perf.data.sample $no_samples" \
+		"$(parts)"
+	kill -KILL "$pid"
+	eventually "it is killed" ended
+	pid=
+	start -a -M 1M
+	number 1
+	dump 1
+	kill -KILL "$pid"
+	eventually "it is killed again" ended
+	pid=
+	same "what was written is whole" 1 "$(numbers "$(sample 1)")"
+	check "and can be joined" perf data join -o "$base" "$aux" "$(sample 1)"
+	clean
+}
+
+# A name that is later than now: the clock was set back.
+test_clock() {
+	start -a -M 1M
+	touch "$base.sample.29991231T235959.999999Z"
+	number 1
+	dump 2
+	same "after it" "$base.sample.30000101T000000.000000Z" "$(sample 2)"
+	same "numbers" 1 "$(numbers "$(sample 2)")"
+	stop TERM
+	clean
+}
+
+# What was asked for when the tasks end is written, and what was not as well.
+test_tasks() {
+	mkfifo "$tmp/go"
+	# shellcheck disable=SC2016 # for the other shell
+	bash -c 'read -r _ < "$2"; kill -0 $(($1 + 1)); true' - "$number_base" "$tmp/go" \
+		2> /dev/null &
+	start -M 1M -p $!
+	echo > "$tmp/go"
+	eventually "it ends with the task" ended
+	pid=
+	same "what was in memory" 1 "$(numbers "$(sample 1)")"
+	rm "$tmp/go"
+	clean
+}
+
+test_command() {
+	# shellcheck disable=SC2016 # for the other shell
+	start -a -M 1M bash -c 'kill -0 $(($1 + 1)); kill -USR1 $PPID; sleep 1000' - "$number_base"
+	eventually "a file for the command" has_samples 1
+	same "number" 1 "$(numbers "$(sample 1)")"
+	stop TERM
+	clean
+	refuse "no such command" "" perf record -o "$base" --daemon -M 1M -e dummy "$tmp/none"
+	clean
+}
+
+test_notify() {
+	local perf socket
+
+	socket=$(type -P python3) || { echo "no python3: \$NOTIFY_SOCKET is not tested"; return; }
+	"$socket" -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print("bound", flush=True)
+print(s.recv(100).decode(), flush=True)' "$tmp/socket" > "$tmp/notified" &
+	eventually "a socket" grep -q bound "$tmp/notified"
+	NOTIFY_SOCKET=$tmp/socket perf record -o "$base" --daemon -a -M 1M -e "$number_event" \
+		2> "$tmp/said" &
+	perf=$!
+	eventually "it tells the socket" grep -q READY=1 "$tmp/notified"
+	check "it is in the foreground" kill -0 "$perf"
+	kill -TERM "$perf"
+	wait "$perf"
+	check "no log" test ! -e "$log"
+	clean
+}
+
+# The unit: its command, and what systemd says of it.
+test_unit() {
+	local unit options
+
+	unit=$(dirname "$0")/../../scripts/systemd/perf-record.service
+	[ -e "$unit" ] || { echo "no unit at $unit: it is not tested"; return; }
+	if type -P systemd-analyze > /dev/null; then
+		sed "s|/usr/bin/perf|$(type -P true)|" "$unit" > "$tmp/perf-record.service"
+		check "the unit" systemd-analyze verify "$tmp/perf-record.service"
+		same "complaints" "" "$(cat "$tmp/out")"
+	else
+		echo "no systemd-analyze: the unit is not verified"
+	fi
+	options=$(sed -n 's|^ExecStart=/usr/bin/perf record||p' "$unit")
+	options=${options//%S\/perf-record/$tmp}
+	# shellcheck disable=SC2086 # many words
+	check "ExecStart" perf record $options --pid-file "$tmp/pid"
+	pid=$(cat "$tmp/pid")
+	sh -c "MAINPID=$pid; $(sed -n 's/^ExecReload=//p' "$unit")"
+	eventually "a file for ExecReload" has_samples 1
+	check "it has both events" sh -c "perf evlist -i '$(sample 1)' 2> /dev/null | sort | xargs |
+		grep -q 'clock.*sched:sched_switch'"
+	stop TERM
+	clean
+}
+
+# The filter of its own samples is for the process in the background.
+test_exclude() {
+	rm -f "$tmp/pid"
+	check "--exclude-perf" perf record -o "$base" --daemon --pid-file "$tmp/pid" -a -M 1M \
+		-e "$fill_event" --exclude-perf
+	pid=$(cat "$tmp/pid")
+	dump 1
+	dump 2
+	same "samples of its own" "" "$(perf script -i "$(sample 2)" --tid "$pid" 2> /dev/null)"
+	stop TERM
+	clean
+}
+
+test_refused() {
+	local option
+
+	refuse "without -M" "say how much with -M" perf record --daemon -a -e dummy
+	for option in --pid-file=x --keep-parts --max-files=1 --max-total=1M; do
+		refuse "$option without it" "${option%=*} is for --daemon" \
+			perf record -M 1M "$option" -a -e "$number_event" true
+	done
+	for option in "-o -" --max-size=1M --timestamp-filename --kcore --tail-synthesize \
+		      --switch-events --no-timestamp --switch-output; do
+		# shellcheck disable=SC2086 # two words
+		refuse "with $option" "not with ${option%%=*}" \
+			perf record -o "$base" --daemon -M 1M -a -e "$number_event" $option
+	done
+	refuse "a directory that is not there" "Cannot open $tmp/none/perf.data.auxiliary" \
+		perf record -o "$tmp/none/perf.data" --daemon -M 1M -a -e "$number_event"
+	refuse "no right to it" "" perf record -o "$base" --daemon -M 1M -C 9999 -e "$number_event"
+	same "nothing is left" "" "$(parts)"
+}
+
+test_incidents
+test_ends
+test_names
+test_one
+test_unfinished
+test_clock
+test_tasks
+test_command
+test_notify
+test_unit
+test_exclude
+test_refused
+exit "$failed"

@@ -1,0 +1,110 @@
+#!/bin/bash
+# perf record --daemon writes a file when an event happens, or a command asks for it
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the libraries set them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/record_daemon.sh
+. "$(dirname "$0")"/lib/record_daemon.sh
+
+# Events write what is in memory, and are not in there.
+test_trigger() {
+	local many=() i
+
+	start -a -M 1M --trigger "$exec_event" --max-files 100
+	number 1
+	# In the test, exec is all the time. So it is looked for the first one that has it.
+	mark 1
+	eventually "a file for an event" sh -c "ls '$base'.sample.*"
+	mark 1
+	eventually "with what was before it" grep -q "wrote .*(1 samples)" "$log"
+	stop TERM
+	same "samples of the newest" 1 "$(numbers "$(samples | tail -n 1)")"
+	clean
+
+	refuse "no such event" "event syntax error" \
+		perf record -o "$base" --daemon -M 1M -a -e dummy --trigger "no:such"
+	# No CPU has so many registers for them.
+	for i in $(seq 33); do
+		many+=(--trigger "mem:$((i * 4096)):w")
+	done
+	refuse "one that cannot be opened" "Cannot open the event of --trigger" \
+		perf record -o "$base" --daemon -M 1M -a -e "$number_event" "${many[@]}"
+	refuse "without -M" "say how much that is with -M" \
+		perf record -a -e "$number_event" --trigger "$exec_event" true
+	refuse "no map" "Cannot open the BPF map /sys/fs/bpf/none/$$" \
+		perf record -o "$base" --daemon -M 1M -a -e "$number_event" \
+		--trigger "bpf:/sys/fs/bpf/none/$$"
+	refuse "a map and an event" "one BPF map, or other events" \
+		perf record -M 1M -a -e "$number_event" --trigger bpf:/x --trigger "$exec_event"
+	same "nothing is left" "" "$(parts)"
+}
+
+# Only where python3 can make a map, as the library of the tests has nothing else that does.
+test_bpf() {
+	local pin=$tmp/bpf/events python
+
+	python=$(type -P python3) || { echo "no python3: --trigger bpf: is not tested"; return; }
+	mkdir "$tmp/bpf"
+	mount -t bpf none "$tmp/bpf" || return
+	undo_mount=$tmp/bpf
+	mkfifo "$tmp/go"
+	"$python" "$(dirname "$0")"/lib/bpf_perf_output.py "$pin" \
+		< "$tmp/go" > "$tmp/bpf_said" 2>&1 &
+	exec 5> "$tmp/go"
+	eventually "a program writes to the map" grep -q . "$tmp/bpf_said"
+	if grep -q runs "$tmp/bpf_said"; then
+		start -a -M 1M --trigger "bpf:$pin" --max-files 100
+		number 1
+		mark 1
+		eventually "a file for it" sh -c "ls '$base'.sample.*"
+		eventually "with what was before it" grep -q "wrote .*(1 samples)" "$log"
+		stop TERM
+		refuse "a map of another kind" "it is no map of type PERF_EVENT_ARRAY" \
+			perf record -o "$base" --daemon -M 1M -a -e "$number_event" \
+			--trigger "bpf:${pin}_other"
+	else
+		cat "$tmp/bpf_said"
+	fi
+	exec 5>&-
+	umount -l "$tmp/bpf"
+	undo_mount=
+	rm "$tmp/go"
+	clean
+}
+
+# answer: of the daemon to the last command
+answer() {
+	read -r -t 60 -u 4 answered
+	echo "$answered" | tr -d '\0'
+}
+
+test_control() {
+	mkfifo "$tmp/ctl" "$tmp/ack"
+	start -a -M 1M --control "fifo:$tmp/ctl,$tmp/ack"
+	exec 3> "$tmp/ctl" 4<> "$tmp/ack"
+	number 1
+	echo dump >&3
+	same "answer to dump" ack "$(answer)"
+	same "number" 1 "$(numbers "$(sample 1)")"
+	echo status >&3
+	same "answer to status" ack "$(answer)"
+	check "what it says" grep -q "1 files of samples written, [0-9]* bytes of tasks" "$log"
+	number 2
+	echo dump >&3
+	same "answer to another dump" ack "$(answer)"
+	echo combine >&3
+	same "answer to combine" ack "$(answer)"
+	same "numbers" "1 2" "$(numbers "$base")"
+	eventually "it ends" ended
+	pid=
+	exec 3>&- 4>&-
+	rm "$tmp/ctl" "$tmp/ack"
+	clean
+}
+
+test_trigger
+test_bpf
+test_control
+exit "$failed"

@@ -1,0 +1,117 @@
+#!/bin/bash
+# perf record --daemon keeps to limits, forgets what nobody needs, and waits for room on the disk
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the libraries set them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/record_daemon.sh
+. "$(dirname "$0")"/lib/record_daemon.sh
+
+# The oldest go, those of others and the newest never.
+test_limits() {
+	touch "$base.sample.mine" "$base.sample.20200101T000000.000000Z" \
+		"$base.sample.20200101T000000.000000Z.mine"
+	start -a -M 1M --max-files 2
+	number 1
+	kill -USR1 "$pid"
+	eventually "file 1" grep -q "wrote $base.sample" "$log"
+	same "files" 2 "$(samples | wc -l)"
+	number 2
+	kill -USR1 "$pid"
+	eventually "the oldest is removed" grep -q "removed $base.sample.20200101T000000.000000Z " "$log"
+	number 3
+	kill -USR1 "$pid"
+	eventually "and the next one" \
+		sh -c "[ \"\$(grep -c 'removed $base.sample' '$log')\" -eq 2 ]"
+	same "files" 2 "$(samples | wc -l)"
+	same "the newest is there" "1 2 3" "$(numbers "$(sample 2)")"
+	check "files of other names stay" test -e "$base.sample.mine" \
+		-a -e "$base.sample.20200101T000000.000000Z.mine"
+	stop TERM
+	start -a -M 1M --max-total 1B
+	number 1
+	kill -USR1 "$pid"
+	eventually "all but the newest are removed" \
+		sh -c "[ \"\$(grep -c 'removed $base.sample' '$log')\" -eq 2 ]"
+	same "the newest is larger, and stays" 1 "$(numbers "$(sample 1)")"
+	stop TERM
+	clean
+	refuse "no files" "--max-files" perf record --daemon -M 1M --max-files 0 -e dummy
+	refuse "no size" "--max-total takes a number with a unit" \
+		perf record --daemon -M 1M --max-total 0 -e dummy
+}
+
+# The auxiliary file was written again, and has less than half of what it had.
+is_trimmed() {
+	# shellcheck disable=SC2016 # for awk
+	awk '/were still of use/ && $4 * 2 < $6 { seen = 1 } END { exit !seen }' "$log"
+}
+
+# Many tasks that nobody needs; those that have samples are among them.
+test_trim() {
+	local bash i
+
+	bash=$(type -P bash)
+	cp "$bash" "$tmp/first"
+	cp "$bash" "$tmp/second"
+	start -a -M "$(($(getconf _NPROCESSORS_ONLN) * $(getconf PAGE_SIZE)))"
+	# shellcheck disable=SC2016 # for the other shell
+	"$tmp/first" -c 'kill -0 $(($1 + 1)); true' - "$number_base" 2> /dev/null
+	dump 1
+	# shellcheck disable=SC2016 # for the other shell
+	"$tmp/second" -c 'kill -0 $(($1 + 2)); true' - "$number_base" 2> /dev/null
+	# Those of the last second are taken for useful. So it may take more than one time.
+	for ((i = 0; i < 100; i++)); do
+		! is_trimmed || break
+		mark 200
+	done
+	check "it was written again, and is much smaller" is_trimmed
+	dump 2
+	same "who is in memory has a name" "first second" "$(comms "$(sample 2)")"
+	same "and who is in a file" first "$(comms "$(sample 1)")"
+	check "a task that was there before has one" sh -c "perf script -i '$(sample 2)' \
+		--show-task-events 2> /dev/null | grep -q PERF_RECORD_COMM:"
+	check "of the others there are few" test \
+		"$(perf script -i "$(sample 2)" --show-task-events 2> /dev/null |
+			grep -c "COMM exec: ${marker##*/}")" -lt $((200 * i))
+	same "unfinished files" "" "$(find "$tmp" -name '.*tmp')"
+	stop USR2
+	same "all of it" "1 2" "$(numbers "$base")"
+	same "with names" "first second" "$(comms "$base")"
+	clean
+}
+
+# The log is on that disk, too. It has room for a line where it has some already.
+test_full_disk() {
+	local dir=$tmp/small
+
+	mkdir "$dir"
+	mount -t tmpfs -o size=32m small "$dir" || return
+	undo_mount=$dir
+	base=$dir/perf.data log=$base.log
+	start -a -M 1M
+	kill -USR1 "$pid"
+	eventually "one before" grep -q "wrote $base.sample" "$log"
+	number 1
+	head -c 64M /dev/zero > "$dir/full" 2> /dev/null
+	kill -USR1 "$pid"
+	eventually "it says so" grep -q "Cannot write .*sample.*No space left.*stays there" "$log"
+	same "unfinished files" "" "$(find "$dir" -name '.*tmp')"
+	number 2
+	rm "$dir/full" "$base".sample.*
+	kill -USR1 "$pid"
+	eventually "the next one" grep -q "wrote $base.sample.*(2 samples)" "$log"
+	same "nothing is missing" "1 2" "$(numbers "$(echo "$base".sample.*)")"
+	check "the names are there" sh -c "perf script -i $base.sample.* -F comm 2> /dev/null |
+		grep -q 'record_daemon\|bash'"
+	stop TERM
+	base=$tmp/perf.data log=$base.log
+	umount "$dir"
+	undo_mount=
+}
+
+test_limits
+test_trim
+test_full_disk
+exit "$failed"

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf.data.auxiliary: what is known of tasks, maps and the like, as it comes.
+ *
+ * The header says how much of the file is whole. So readers may come at any time, and a perf that
+ * is killed leaves what was written until then. A disk that is full ends nothing: what comes is
+ * kept in memory for a while, and written when there is room again.
+ */
+#include "record-aux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/sizes.h>
+#include <linux/zalloc.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include "data-join.h"
+#include "debug.h"
+#include "header.h"
+#include "record-file.h"
+#include "record-needs.h"
+#include "record-parts.h"
+#include "record-trim.h"
+
+#define MIN_SIZE	((size_t)SZ_64K)
+#define MAX_SIZE	((size_t)SZ_16M)
+
+/*
+ * Opening
+ */
+
+static int err_aux(const struct record_parts *parts, const char *what)
+{
+	int err = -errno;
+
+	pr_err("Cannot %s %s: %m\n", what, parts->aux);
+	return err;
+}
+
+/* The file of that name, with a lock on it: it may have got another name before it was locked. */
+static int open_locked(const struct record_parts *parts, struct stat *st)
+{
+	struct stat now;
+	int fd, err;
+
+	for (;;) {
+		fd = open(parts->aux, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			  0600);
+		if (fd < 0)
+			return err_aux(parts, "open");
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			err = -errno;
+			if (err == -EWOULDBLOCK)
+				pr_err("Another 'perf record --daemon' writes to %s: use another -o.\n",
+				       parts->aux);
+			else
+				err_aux(parts, "lock");
+			close(fd);
+			return err;
+		}
+		if (fstat(fd, st)) {
+			err = err_aux(parts, "look at");
+			close(fd);
+			return err;
+		}
+		if (!S_ISREG(st->st_mode)) {
+			pr_err("Cannot write to %s: it is no file.\n", parts->aux);
+			close(fd);
+			return -EINVAL;
+		}
+		if (!lstat(parts->aux, &now) && now.st_ino == st->st_ino &&
+		    now.st_dev == st->st_dev)
+			return fd;
+		close(fd);
+	}
+}
+
+/* Files with samples of the last recording still find their names in it. */
+static int keep_old(const struct record_parts *parts, int *fd)
+{
+	char **paths, *old;
+	int nr = record_parts__list(parts, parts->aux, &paths), err = 0;
+
+	if (nr < 0) {
+		errno = -nr;
+		return err_aux(parts, "look for files beside");
+	}
+	record_parts__free_list(paths, nr);
+	if (!nr)
+		return ftruncate(*fd, 0) ? err_aux(parts, "empty") : 0;
+
+	if (asprintf(&old, "%s.old", parts->aux) < 0)
+		return -ENOMEM;
+	if (rename(parts->aux, old))
+		err = err_aux(parts, "rename");
+	free(old);
+	if (err)
+		return err;
+
+	close(*fd);
+	*fd = open(parts->aux, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB))
+		return err_aux(parts, "create");
+	return 0;
+}
+
+int record_aux__open(struct record_aux *aux, const struct record_parts *parts)
+{
+	struct stat st;
+	int err = 0;
+
+	*aux = (struct record_aux) { .fd = -1 };
+	aux->fd = open_locked(parts, &st);
+	if (aux->fd < 0)
+		return aux->fd;
+
+	record_parts__remove_unfinished(parts);
+	if (st.st_size)
+		err = keep_old(parts, &aux->fd);
+	return err;
+}
+
+void record_aux__close(struct record_aux *aux)
+{
+	if (aux->fd >= 0)
+		close(aux->fd);
+	aux->fd = -1;
+	zfree(&aux->buf);
+}
+
+/*
+ * Writing
+ */
+
+static int write_at(int fd, const void *buf, size_t size, u64 pos)
+{
+	while (size) {
+		ssize_t ret = pwrite(fd, buf, size, pos);
+
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret <= 0)
+			return ret ? -errno : -EIO;
+		buf += ret;
+		size -= ret;
+		pos += ret;
+	}
+	return 0;
+}
+
+/* In the header; all before it is on disk, or on its way. */
+static int write_data_size(struct record_aux *aux)
+{
+	return write_at(aux->fd, &aux->data_size, sizeof(aux->data_size),
+			offsetof(struct perf_file_header, data.size));
+}
+
+static void tell_err(struct record_aux *aux, int err)
+{
+	if (err && err != aux->err) {
+		errno = -err;
+		pr_err("Cannot write what is known of tasks: %m. It is kept in memory for now.\n");
+	}
+	if (!err && aux->err)
+		pr_err("What is known of tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
+		       aux->nr_dropped);
+	if (!err)
+		aux->nr_dropped = 0;
+	aux->err = err;
+}
+
+int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset)
+{
+	int err = write_at(aux->fd, header, data_offset, 0);
+
+	aux->data_offset = data_offset;
+	aux->data_size = 0;
+	aux->trimmed_size = 0;
+	return err;
+}
+
+int record_aux__flush(struct record_aux *aux)
+{
+	int err;
+
+	if (!aux->len)
+		return aux->err;
+	err = write_at(aux->fd, aux->buf, aux->len, aux->data_offset + aux->data_size);
+	if (!err) {
+		aux->data_size += aux->len;
+		aux->len = 0;
+		err = write_data_size(aux);
+	}
+	tell_err(aux, err);
+	return err;
+}
+
+/* Those that come later are dropped, so that what is there is without a gap. */
+void record_aux__write(struct record_aux *aux, const void *buf, size_t size)
+{
+	size_t wanted = max(aux->size, MIN_SIZE);
+	char *larger;
+
+	if (aux->len + size > MAX_SIZE && (record_aux__flush(aux) || aux->len + size > MAX_SIZE)) {
+		aux->nr_dropped += size;
+		return;
+	}
+	while (wanted < aux->len + size)
+		wanted *= 2;
+	if (wanted != aux->size) {
+		larger = realloc(aux->buf, wanted);
+		if (!larger) {
+			aux->nr_dropped += size;
+			return;
+		}
+		aux->buf = larger;
+		aux->size = wanted;
+	}
+	memcpy(aux->buf + aux->len, buf, size);
+	aux->len += size;
+}
+
+/*
+ * Trimming
+ */
+
+bool record_aux__is_large(const struct record_aux *aux, u64 slack)
+{
+	return aux->data_size > 2 * aux->trimmed_size + slack;
+}
+
+struct trim_work {
+	int				fd;
+	const struct record_needs	*needs;
+	struct record_file		*file;
+};
+
+/* In a thread: it knows what is on disk, and is told what is needed. */
+static int write_trimmed(void *arg)
+{
+	struct trim_work *work = arg;
+	struct data_join join = { .force = true, .no_rounds = true };
+	char path[64];
+	const char * const paths[] = { path };
+	int err;
+
+	/* Whatever has its name now */
+	scnprintf(path, sizeof(path), "/proc/self/fd/%d", work->fd);
+	err = data_join__open(&join, paths, ARRAY_SIZE(paths)) ?: data_join__sort(&join) ?:
+		  record_trim(&join, work->needs) ?: data_join__write(&join, work->file);
+
+	data_join__exit(&join);
+	return err;
+}
+
+/* What came meanwhile */
+static int copy_tail(const struct record_aux *aux, u64 pos, struct record_file *file)
+{
+	char buf[SZ_64K];
+
+	while (pos < aux->data_size) {
+		size_t size = min((u64)sizeof(buf), aux->data_size - pos);
+		ssize_t ret = pread(aux->fd, buf, size, aux->data_offset + pos);
+
+		if (ret <= 0)
+			return ret ? -errno : -EIO;
+		record_file__write(file, buf, ret);
+		pos += ret;
+	}
+	return file->err;
+}
+
+static void replace_file(struct record_aux *aux, int fd, u64 data_size)
+{
+	close(aux->fd);
+	aux->fd = fd;
+	aux->data_size = data_size;
+	aux->trimmed_size = data_size;
+}
+
+int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
+		     const struct record_needs *needs, void (*idle)(void *arg), void *arg)
+{
+	struct record_file file = {};
+	struct trim_work work = { .fd = aux->fd, .needs = needs, .file = &file };
+	u64 before = aux->data_size, after = 0;
+	int err = record_file__create(&file, parts->aux);
+
+	if (!err) {
+		err = record_file__run(write_trimmed, &work, idle, arg);
+		if (!err)
+			err = copy_tail(aux, before, &file);
+		after = file.pos - aux->data_offset;
+		if (!err && flock(file.fd, LOCK_EX | LOCK_NB))
+			err = -errno;
+		if (err) {
+			record_file__abort(&file);
+		} else {
+			file.idle = idle;
+			file.arg = arg;
+			err = record_file__commit_fd(&file, RECORD_FILE__REPLACES_OLD);
+		}
+	}
+
+	/* It may have its name, although that is not on disk. */
+	if (file.fd >= 0)
+		replace_file(aux, file.fd, after);
+	if (err) {
+		errno = -err;
+		pr_err("Cannot write %s again without what is of no use: %m\n", parts->aux);
+		/* Not before it has grown again */
+		aux->trimmed_size = aux->data_size;
+		return err;
+	}
+	if (!quiet)
+		fprintf(stderr, "[ perf record: %" PRIu64 " of %" PRIu64 " bytes in %s were still of use ]\n",
+			after, before, parts->aux);
+	return write_data_size(aux);
+}
+
+/*
+ * End
+ */
+
+int record_aux__end(struct record_aux *aux, const void *header, size_t header_size,
+		    const void *features, size_t size)
+{
+	/* The header has the last word on what there is. */
+	int err = write_at(aux->fd, features, size, aux->data_offset + aux->data_size) ?:
+		  write_at(aux->fd, header, header_size, 0);
+
+	if (err) {
+		errno = -err;
+		pr_err("Cannot write what is known of this machine: %m\n");
+	}
+	return err;
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf record --daemon: a process that nobody looks after.
+ *
+ * It is made before events are opened, as these and their filters know it by its pid. Who started
+ * it waits until it records, and sees what went wrong. From then on there is the log.
+ */
+#include "record-daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/zalloc.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include "data-join.h"
+#include "debug.h"
+#include "record-file.h"
+
+/*
+ * Beginning
+ */
+
+static int wait_for(pid_t pid, int fd)
+{
+	int status;
+	char ready;
+
+	if (read(fd, &ready, 1) == 1)
+		return 1;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	/* It has said why. */
+	return -ECHILD;
+}
+
+int record_daemon__detach(struct record_daemon *daemon)
+{
+	int fds[2], ret;
+	pid_t pid;
+
+	/* Who wants to be told this way wants it to stay in the foreground. */
+	if (getenv("NOTIFY_SOCKET"))
+		return 0;
+
+	if (pipe2(fds, O_CLOEXEC)) {
+		pr_err("Cannot create a pipe: %m\n");
+		return -errno;
+	}
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0) {
+		pr_err("Cannot fork: %m\n");
+		return -errno;
+	}
+	if (pid) {
+		close(fds[1]);
+		ret = wait_for(pid, fds[0]);
+		close(fds[0]);
+		return ret;
+	}
+
+	close(fds[0]);
+	setsid();
+	daemon->foreground = fds[1];
+	return 0;
+}
+
+/* Whoever has a lock on it is running. */
+static int open_pid_file(struct record_daemon *daemon)
+{
+	const char *path = daemon->pid_path;
+	int err = 0;
+
+	daemon->pid_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+	if (daemon->pid_fd < 0 || flock(daemon->pid_fd, LOCK_EX | LOCK_NB))
+		err = -errno;
+	if (err == -EWOULDBLOCK) {
+		pr_err("Another 'perf record --daemon' has written %s.\n", path);
+	} else if (err) {
+		pr_err("Cannot open %s: %m\n", path);
+	} else if (ftruncate(daemon->pid_fd, 0) || dprintf(daemon->pid_fd, "%d\n", getpid()) < 0) {
+		err = -errno;
+		pr_err("Cannot write to %s: %m\n", path);
+	}
+
+	if (err && daemon->pid_fd >= 0) {
+		close(daemon->pid_fd);
+		daemon->pid_fd = -1;
+	}
+	return err;
+}
+
+static int open_log(struct record_daemon *daemon)
+{
+	char *path;
+	int err = 0;
+
+	if (asprintf(&path, "%s.log", daemon->parts.base) < 0)
+		return -ENOMEM;
+	daemon->log_path = path;
+	daemon->log_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+			      O_CLOEXEC, 0600);
+	if (daemon->log_fd < 0) {
+		err = -errno;
+		pr_err("Cannot open %s: %m\n", path);
+	}
+	return err;
+}
+
+int record_daemon__open(struct record_daemon *daemon, const char *path)
+{
+	int err;
+
+	err = record_parts__init(&daemon->parts, path) ?:
+	      record_aux__open(&daemon->aux, &daemon->parts);
+	if (!err && daemon->pid_path)
+		err = open_pid_file(daemon);
+	if (!err && daemon->foreground >= 0)
+		err = open_log(daemon);
+	return err;
+}
+
+static void notify(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = path ? strlen(path) : 0;
+	int fd;
+
+	if (!len || len >= sizeof(addr.sun_path))
+		return;
+	memcpy(addr.sun_path, path, len);
+	/* A name that is in no file system */
+	if (*path == '@')
+		addr.sun_path[0] = 0;
+
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
+			     offsetof(struct sockaddr_un, sun_path) + len) < 0)
+		pr_warning("WARNING: cannot tell $NOTIFY_SOCKET: %m\n");
+	if (fd >= 0)
+		close(fd);
+}
+
+void record_daemon__ready(struct record_daemon *daemon)
+{
+	int null;
+
+	if (daemon->foreground < 0) {
+		notify("READY=1");
+		return;
+	}
+
+	fflush(NULL);
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		close(null);
+	}
+	dup2(daemon->log_fd, STDOUT_FILENO);
+	dup2(daemon->log_fd, STDERR_FILENO);
+	/* If it does not wait any more, nobody does. */
+	if (write(daemon->foreground, "", 1) < 0)
+		pr_debug("nobody waits in the foreground: %m\n");
+	close(daemon->foreground);
+	daemon->foreground = -1;
+}
+
+/*
+ * Limits
+ */
+
+struct prune {
+	char		**paths;
+	int		nr;
+	int		next;
+	const char	*stays;
+};
+
+static int remove_oldest(void *arg, u64 *size)
+{
+	struct prune *prune = arg;
+	struct stat st;
+
+	for (; prune->next < prune->nr; prune->next++) {
+		const char *path = prune->paths[prune->next];
+
+		if (!strcmp(path, prune->stays) || lstat(path, &st))
+			continue;
+		if (unlink(path)) {
+			pr_warning("WARNING: cannot remove %s: %m\n", path);
+			continue;
+		}
+		if (!quiet)
+			fprintf(stderr, "[ perf record: removed %s ]\n", path);
+		prune->next++;
+		*size = st.st_size;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Those of recordings before this one count as well, or each start would add to them. */
+void record_daemon__prune(struct record_daemon *daemon, const char *path)
+{
+	struct prune prune = { .stays = path };
+	struct stat st;
+	u64 total = 0;
+	int nr = 0;
+
+	if (!daemon->limits.max_files && !daemon->limits.max_total)
+		return;
+	prune.nr = record_parts__list(&daemon->parts, NULL, &prune.paths);
+	if (prune.nr < 0)
+		return;
+	for (int i = 0; i < prune.nr; i++) {
+		if (!lstat(prune.paths[i], &st)) {
+			total += st.st_size;
+			nr++;
+		}
+	}
+	record_limits__prune(&daemon->limits, nr, total, remove_oldest, &prune);
+	record_parts__free_list(prune.paths, prune.nr);
+}
+
+/*
+ * End
+ */
+
+static int join_parts(struct record_daemon *daemon, const char **paths, int nr)
+{
+	struct data_join join = { .force = true };
+	struct record_file out = {};
+	int err = data_join__open(&join, paths, nr) ?: data_join__sort(&join);
+
+	if (!err)
+		err = record_file__create(&out, daemon->parts.base);
+	if (!err) {
+		err = data_join__write(&join, &out);
+		if (err)
+			record_file__abort(&out);
+		else
+			err = record_file__commit(&out, RECORD_FILE__RENAMES_OLD);
+	}
+	if (!err && !quiet)
+		fprintf(stderr, "[ perf record: combined %d files with %zu samples as %s ]\n", nr,
+			join.nr_samples - join.nr_doubles, daemon->parts.base);
+	data_join__exit(&join);
+	return err;
+}
+
+int record_daemon__combine(struct record_daemon *daemon)
+{
+	const char **paths;
+	char **samples;
+	int nr = record_parts__list(&daemon->parts, daemon->parts.aux, &samples), err;
+
+	if (nr < 0)
+		return nr;
+	paths = calloc(nr + 1, sizeof(*paths));
+	if (paths) {
+		paths[0] = daemon->parts.aux;
+		memcpy(paths + 1, samples, nr * sizeof(*paths));
+		err = join_parts(daemon, paths, nr + 1);
+	} else {
+		err = -ENOMEM;
+	}
+
+	if (err) {
+		errno = -err;
+		pr_err("Cannot write %s: %m. The files with its parts are still there, for 'perf data join'.\n",
+		       daemon->parts.base);
+	}
+	for (int i = 0; i < nr + 1 && !err && !daemon->keep_parts; i++) {
+		if (unlink(paths[i]) && errno != ENOENT)
+			pr_warning("WARNING: cannot remove %s: %m\n", paths[i]);
+	}
+	free(paths);
+	record_parts__free_list(samples, nr);
+	return err;
+}
+
+/* Somebody may have put another one there. */
+static void remove_own(const char *path, int fd)
+{
+	struct stat mine, there;
+
+	if (!fstat(fd, &mine) && !lstat(path, &there) && mine.st_ino == there.st_ino &&
+	    mine.st_dev == there.st_dev)
+		unlink(path);
+}
+
+void record_daemon__exit(struct record_daemon *daemon)
+{
+	struct stat st;
+
+	if (daemon->pid_fd >= 0) {
+		remove_own(daemon->pid_path, daemon->pid_fd);
+		close(daemon->pid_fd);
+	}
+	if (daemon->log_fd >= 0) {
+		if (!daemon->started && !fstat(daemon->log_fd, &st) && !st.st_size)
+			remove_own(daemon->log_path, daemon->log_fd);
+		close(daemon->log_fd);
+	}
+	if (daemon->aux.fd >= 0 && !daemon->started)
+		remove_own(daemon->parts.aux, daemon->aux.fd);
+	zfree(&daemon->log_path);
+	record_aux__close(&daemon->aux);
+	record_needs__exit(&daemon->needs);
+	record_parts__exit(&daemon->parts);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_RECORD_DUMP_H
+#define __PERF_RECORD_DUMP_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct evlist;
+struct perf_session;
+
+/* What the memory of -M held at one time */
+struct record_dump {
+	struct {
+		void	*buf;
+		size_t	size;
+	}	*copies;	/* of each buffer */
+	int	nr_copies;
+	u64	size;
+	u64	nr_samples;
+	u64	first;		/* time of a sample */
+	u64	last;
+};
+
+/* Samples that come meanwhile are not recorded. */
+int record_dump__copy(struct record_dump *dump, struct evlist *evlist);
+/* Make a file of it. @idle is called while the disk is slow. */
+int record_dump__write(struct record_dump *dump, struct perf_session *session,
+		       struct evlist *evlist, const char *path,
+		       void (*idle)(void *arg), void *arg);
+void record_dump__exit(struct record_dump *dump);
+
+/* What is in a file before its data, and behind it */
+struct record_header {
+	void	*map;
+	size_t	size;
+	u64	data_offset;
+	u64	features;	/* where they begin */
+};
+
+/* Without @features, nothing is behind the data. */
+int record_header__init(struct record_header *header, struct perf_session *session,
+			struct evlist *evlist, u64 data_size, bool features);
+void record_header__exit(struct record_header *header);
+
+#endif /* __PERF_RECORD_DUMP_H */

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf record --daemon: which tasks have samples that somebody may still want to read.
+ *
+ * Memory is looked through while the kernel writes to it. So the oldest samples, which are
+ * overwritten meanwhile, may be seen as something else: then a task is kept for nothing, or not
+ * kept for a sample that is gone.
+ */
+#include "record-needs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include <internal/lib.h>
+#include <perf/event.h>
+#include <perf/mmap.h>
+#include <sys/stat.h>
+#include "event.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "mmap.h"
+
+/* A task has samples while it ends, after the record of that. */
+#define SLACK_NS	(100 * NSEC_PER_MSEC)
+/* Those that end now may not have all of theirs yet. */
+#define RECENT_NS	NSEC_PER_SEC
+
+/*
+ * Files
+ */
+
+static void forget_missing(struct record_needs *needs)
+{
+	struct stat st;
+	int nr = 0;
+
+	for (int i = 0; i < needs->nr_files; i++) {
+		if (lstat(needs->files[i].path, &st) && errno == ENOENT)
+			free(needs->files[i].path);
+		else
+			needs->files[nr++] = needs->files[i];
+	}
+	needs->nr_files = nr;
+}
+
+int record_needs__add_file(struct record_needs *needs, const char *path, u64 first, u64 last)
+{
+	struct record_file_need *files;
+
+	/* Others may remove them, and this goes on for months. */
+	forget_missing(needs);
+	files = realloc(needs->files, (needs->nr_files + 1) * sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	needs->files = files;
+	files[needs->nr_files] = (struct record_file_need) {
+		.path = strdup(path), .first = first, .last = last,
+	};
+	if (!files[needs->nr_files].path)
+		return -ENOMEM;
+	needs->nr_files++;
+	return 0;
+}
+
+/*
+ * Memory
+ */
+
+static int add_task(struct record_needs *needs, u32 id, u64 time)
+{
+	if (needs->nr_tasks == needs->max_tasks) {
+		size_t max = needs->max_tasks * 2 ?: 256;
+		struct record_need *tasks = realloc(needs->tasks, max * sizeof(*tasks));
+
+		if (!tasks)
+			return -ENOMEM;
+		needs->tasks = tasks;
+		needs->max_tasks = max;
+	}
+	needs->tasks[needs->nr_tasks++] = (struct record_need) {
+		.id = id, .first = time, .last = time,
+	};
+	return 0;
+}
+
+static int need_cmp(const void *_a, const void *_b)
+{
+	const struct record_need *a = _a, *b = _b;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* One for each task */
+static void merge_tasks(struct record_needs *needs)
+{
+	struct record_need *tasks = needs->tasks;
+	size_t nr = 0;
+
+	if (!needs->nr_tasks)
+		return;
+	qsort(tasks, needs->nr_tasks, sizeof(*tasks), need_cmp);
+	for (size_t i = 1; i < needs->nr_tasks; i++) {
+		if (tasks[i].id != tasks[nr].id) {
+			tasks[++nr] = tasks[i];
+			continue;
+		}
+		tasks[nr].first = min(tasks[nr].first, tasks[i].first);
+		tasks[nr].last = max(tasks[nr].last, tasks[i].last);
+	}
+	needs->nr_tasks = nr + 1;
+}
+
+/* In a sample these are at places that do not depend on what it has besides. */
+static int add_sample(struct record_needs *needs, struct evlist *evlist, union perf_event *event)
+{
+	struct evsel *evsel = evlist__event2evsel(evlist, event);
+	u64 type = evsel ? evsel->core.attr.sample_type : 0, time;
+	const __u64 *word = event->sample.array;
+	u32 ids[2];
+	int err;
+
+	word += !!(type & PERF_SAMPLE_IDENTIFIER) + !!(type & PERF_SAMPLE_IP);
+	if (!(type & PERF_SAMPLE_TID) || !(type & PERF_SAMPLE_TIME) ||
+	    (const void *)(word + 2) > (void *)event + event->header.size)
+		return 0;
+	memcpy(ids, word, sizeof(ids));
+	time = word[1];
+
+	needs->since = min(needs->since, time);
+	err = add_task(needs, ids[0], time);
+	if (!err && ids[1] != ids[0])
+		err = add_task(needs, ids[1], time);
+	/* Else it is as large as what is in memory. */
+	if (!err && needs->nr_tasks == needs->max_tasks) {
+		merge_tasks(needs);
+		if (needs->nr_tasks > needs->max_tasks / 2)
+			return 0;
+	}
+	return err;
+}
+
+static void copy_out(const struct perf_mmap *map, u64 pos, void *to, size_t size)
+{
+	const void *data = map->base + page_size;
+	size_t begin = pos & map->mask, part = min(size, (size_t)map->mask + 1 - begin);
+
+	memcpy(to, data + begin, part);
+	memcpy(to + part, data, size - part);
+}
+
+/* From the newest to the oldest, which is where the kernel is going to write */
+static int look_at(struct record_needs *needs, struct evlist *evlist, struct perf_mmap *map)
+{
+	u64 head = perf_mmap__read_head(map), pos = head, size = (u64)map->mask + 1;
+	union perf_event event;
+	int err = 0;
+
+	while (!err) {
+		/* What was written since then has overwritten as much at the end. */
+		u64 end = perf_mmap__read_head(map) + size;
+
+		/* It began at 0, and goes down from there. */
+		if ((s64)end > 0 || !head)
+			end = 0;
+		if ((s64)(end - pos) < (s64)sizeof(event.header))
+			break;
+		copy_out(map, pos, &event.header, sizeof(event.header));
+		if (event.header.size < sizeof(event.header) ||
+		    (s64)(end - pos) < event.header.size)
+			break;
+		if (event.header.type == PERF_RECORD_SAMPLE) {
+			copy_out(map, pos, &event, min_t(size_t, event.header.size, sizeof(event)));
+			if (event.header.type == PERF_RECORD_SAMPLE)
+				err = add_sample(needs, evlist, &event);
+		}
+		pos += event.header.size;
+	}
+	return err;
+}
+
+int record_needs__look(struct record_needs *needs, struct evlist *evlist, u64 now)
+{
+	int err = 0;
+
+	forget_missing(needs);
+	needs->since = now;
+	needs->recent = now > RECENT_NS ? now - RECENT_NS : 0;
+	for (int i = 0; i < needs->nr_files; i++)
+		needs->since = min(needs->since, needs->files[i].first);
+
+	for (int i = 0; i < evlist->core.nr_mmaps && !err; i++) {
+		struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
+
+		if (map->base)
+			err = look_at(needs, evlist, map);
+	}
+	if (err)
+		record_needs__forget_tasks(needs);
+	else
+		merge_tasks(needs);
+	return err;
+}
+
+void record_needs__forget_tasks(struct record_needs *needs)
+{
+	zfree(&needs->tasks);
+	needs->nr_tasks = 0;
+	needs->max_tasks = 0;
+}
+
+void record_needs__exit(struct record_needs *needs)
+{
+	record_needs__forget_tasks(needs);
+	for (int i = 0; i < needs->nr_files; i++)
+		free(needs->files[i].path);
+	zfree(&needs->files);
+	needs->nr_files = 0;
+}
+
+/*
+ * Questions
+ */
+
+bool record_needs__task(const struct record_needs *needs, u32 id, u64 begin, u64 end)
+{
+	const struct record_need key = { .id = id };
+	const struct record_need *task;
+
+	end += SLACK_NS;
+	if (end >= needs->recent)
+		return true;
+	for (int i = 0; i < needs->nr_files; i++) {
+		if (begin <= needs->files[i].last && end >= needs->files[i].first)
+			return true;
+	}
+	if (!needs->nr_tasks)
+		return false;
+	task = bsearch(&key, needs->tasks, needs->nr_tasks, sizeof(*needs->tasks), need_cmp);
+	return task && begin <= task->last && end >= task->first;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files of perf record --daemon: what they are called, and which belong together.
+ *
+ *	perf.data.auxiliary				tasks, maps and the like
+ *	perf.data.auxiliary.old				of the recording before, if samples need it
+ *	perf.data.sample.20261124T130502.123456Z	samples, and when they were written (UTC)
+ *	.perf.data.sample.20261124T130502.123456Z.XXXXXX.tmp	until it is whole
+ *	perf.data					all of them, when they were combined
+ */
+#include "record-parts.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/zalloc.h>
+#include <sys/mman.h>
+#include "data-join.h"
+#include "debug.h"
+#include "record-file.h"
+
+#define AUX		".auxiliary"
+#define OLD		".old"
+#define SAMPLE		".sample."
+#define TIME_PATTERN	"00000000T000000.000000Z"
+#define TIME_LEN	(sizeof(TIME_PATTERN) - 1)
+#define TMP_PATTERN	".XXXXXX.tmp"
+#define TMP_LEN		(sizeof(TMP_PATTERN) - 1)
+
+int record_parts__init(struct record_parts *parts, const char *base)
+{
+	const char *name = strrchr(base, '/');
+
+	memset(parts, 0, sizeof(*parts));
+	name = name ? name + 1 : base;
+	parts->base = strdup(base);
+	parts->name = strdup(name);
+	parts->dir = name == base ? strdup(".") : strndup(base, name - base);
+	if (!parts->base || !parts->name || !parts->dir ||
+	    asprintf(&parts->aux, "%s" AUX, base) < 0) {
+		parts->aux = NULL;
+		record_parts__exit(parts);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void record_parts__exit(struct record_parts *parts)
+{
+	zfree(&parts->base);
+	zfree(&parts->dir);
+	zfree(&parts->name);
+	zfree(&parts->aux);
+}
+
+static bool is_time(const char *str)
+{
+	for (size_t i = 0; i < TIME_LEN; i++) {
+		if (TIME_PATTERN[i] == '0' ? !isdigit(str[i]) : str[i] != TIME_PATTERN[i])
+			return false;
+	}
+	return true;
+}
+
+/* The time in the name of a file with samples, NULL: it is none. */
+static const char *sample_time(const char *base, size_t len, const char *name)
+{
+	if (strncmp(name, base, len) || strncmp(name + len, SAMPLE, strlen(SAMPLE)))
+		return NULL;
+	name += len + strlen(SAMPLE);
+	return is_time(name) ? name : NULL;
+}
+
+static bool is_sample(const struct record_parts *parts, const char *name)
+{
+	const char *time = sample_time(parts->name, strlen(parts->name), name);
+
+	return time && !time[TIME_LEN];
+}
+
+static bool is_unfinished(const struct record_parts *parts, const char *name)
+{
+	size_t len = strlen(parts->name);
+	const char *end;
+
+	if (*name++ != '.')
+		return false;
+	end = sample_time(parts->name, len, name);
+	if (end)
+		end += TIME_LEN;
+	else if (!strncmp(name, parts->name, len) && !strncmp(name + len, AUX, strlen(AUX)))
+		end = name + len + strlen(AUX);
+	return end && strlen(end) == TMP_LEN && end[0] == '.' && !strcmp(end + TMP_LEN - 4, ".tmp");
+}
+
+typedef int (*name_fn)(const struct record_parts *parts, const char *name, void *arg);
+
+/* Unlike scandir() it has an argument for the filter. */
+static int visit_names(const struct record_parts *parts, name_fn fn, void *arg)
+{
+	DIR *dir = opendir(parts->dir);
+	struct dirent *dent;
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	while (!err && (dent = readdir(dir)))
+		err = fn(parts, dent->d_name, arg);
+	closedir(dir);
+	return err;
+}
+
+struct list {
+	const char	*aux;
+	char		**paths;
+	int		nr;
+};
+
+static int add_to_list(const struct record_parts *parts, const char *name, void *arg)
+{
+	struct list *list = arg;
+	char **paths, *path;
+
+	if (!is_sample(parts, name))
+		return 0;
+	if (asprintf(&path, "%s%s", parts->base, name + strlen(parts->name)) < 0)
+		return -ENOMEM;
+	if (list->aux && !data_join__same(list->aux, path)) {
+		free(path);
+		return 0;
+	}
+	paths = realloc(list->paths, (list->nr + 1) * sizeof(*paths));
+	if (!paths) {
+		free(path);
+		return -ENOMEM;
+	}
+	list->paths = paths;
+	paths[list->nr++] = path;
+	return 0;
+}
+
+static int path_cmp(const void *a, const void *b)
+{
+	return strcmp(*(char * const *)a, *(char * const *)b);
+}
+
+int record_parts__list(const struct record_parts *parts, const char *aux, char ***paths)
+{
+	struct list list = { .aux = aux };
+	int err = visit_names(parts, add_to_list, &list);
+
+	if (err) {
+		record_parts__free_list(list.paths, list.nr);
+		return err;
+	}
+	if (list.nr)
+		qsort(list.paths, list.nr, sizeof(*list.paths), path_cmp);
+	*paths = list.paths;
+	return list.nr;
+}
+
+void record_parts__free_list(char **paths, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		free(paths[i]);
+	free(paths);
+}
+
+static int find_last(const struct record_parts *parts, const char *name, void *arg)
+{
+	char *last = arg;
+
+	if (is_sample(parts, name)) {
+		name += strlen(name) - TIME_LEN;
+		if (strcmp(name, last) > 0)
+			memcpy(last, name, TIME_LEN + 1);
+	}
+	return 0;
+}
+
+static void print_time(char *buf, size_t size, time_t sec, long usec)
+{
+	struct tm tm = {};
+	char str[32];
+
+	gmtime_r(&sec, &tm);
+	strftime(str, sizeof(str), "%Y%m%dT%H%M%S", &tm);
+	scnprintf(buf, size, "%s.%06ldZ", str, usec);
+}
+
+/* A microsecond later */
+static void add_usec(char *buf, size_t size)
+{
+	struct tm tm = {};
+	long usec = atol(buf + sizeof("00000000T000000.") - 1) + 1;
+	time_t sec;
+
+	if (sscanf(buf, "%4d%2d%2dT%2d%2d%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+		   &tm.tm_min, &tm.tm_sec) != 6)
+		return;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	sec = timegm(&tm) + usec / USEC_PER_SEC;
+	print_time(buf, size, sec, usec % USEC_PER_SEC);
+}
+
+/* Where the clock was set back, and files of a later time are there, time goes on from those. */
+char *record_parts__next(const struct record_parts *parts)
+{
+	char last[TIME_LEN + 1] = "", now[TIME_LEN + 1], *path;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	print_time(now, sizeof(now), ts.tv_sec, ts.tv_nsec / NSEC_PER_USEC);
+	visit_names(parts, find_last, last);
+	if (strcmp(now, last) <= 0) {
+		memcpy(now, last, sizeof(now));
+		add_usec(now, sizeof(now));
+	}
+	return asprintf(&path, "%s" SAMPLE "%s", parts->base, now) < 0 ? NULL : path;
+}
+
+static int remove_unfinished(const struct record_parts *parts, const char *name,
+			     void *arg __maybe_unused)
+{
+	char *path;
+
+	if (!is_unfinished(parts, name) || asprintf(&path, "%s/%s", parts->dir, name) < 0)
+		return 0;
+	unlink(path);
+	free(path);
+	return 0;
+}
+
+void record_parts__remove_unfinished(const struct record_parts *parts)
+{
+	visit_names(parts, remove_unfinished, NULL);
+}
+
+/*
+ * Reading
+ */
+
+/* perf.data for perf.data.sample.20261124T130502.123456Z, NULL: it is no such path. */
+static char *find_base(const char *path)
+{
+	size_t len = strlen(path), end = strlen(SAMPLE) + TIME_LEN;
+
+	if (len <= end || !sample_time("", 0, path + len - end))
+		return NULL;
+	return strndup(path, len - end);
+}
+
+/* The one with the names of these samples; NULL: none */
+static char *find_aux(const char *base, const char *path)
+{
+	static const char * const suffixes[] = { AUX, AUX OLD };
+	char *aux;
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		if (asprintf(&aux, "%s%s", base, suffixes[i]) < 0)
+			return NULL;
+		if (data_join__same(aux, path))
+			return aux;
+		free(aux);
+	}
+	return NULL;
+}
+
+static int open_unnamed(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd = open(tmp ?: "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	return fd < 0 ? memfd_create("perf-joined", MFD_CLOEXEC) : fd;
+}
+
+static int join_to(int fd, const char *aux, const char *path, bool force)
+{
+	const char *paths[2] = { aux, path };
+	struct data_join join = { .force = force };
+	struct record_file out = {};
+	int err;
+
+	err = data_join__open(&join, paths, ARRAY_SIZE(paths)) ?: data_join__sort(&join) ?:
+	      record_file__attach(&out, fd) ?: data_join__write(&join, &out) ?:
+	      record_file__finish(&out);
+	data_join__exit(&join);
+	return err;
+}
+
+int record_parts__open_joined(const char *path, bool force)
+{
+	char *base = find_base(path), *aux;
+	int fd = -1, err;
+
+	if (!base)
+		return -1;
+
+	aux = find_aux(base, path);
+	if (aux)
+		fd = open_unnamed();
+	if (!aux) {
+		fprintf(stderr, "[ perf: %s" AUX " is not there, or of another recording: samples have fewer names ]\n",
+			base);
+	} else if (fd < 0) {
+		fprintf(stderr, "[ perf: no room to read it with %s: samples have fewer names: %m ]\n",
+			aux);
+	} else {
+		err = join_to(fd, aux, path, force);
+		if (err) {
+			errno = -err;
+			fprintf(stderr, "[ perf: cannot read it with %s: samples have fewer names: %m ]\n",
+				aux);
+			close(fd);
+			fd = -1;
+		} else if (!quiet) {
+			fprintf(stderr, "[ perf: read with the names in %s ]\n", aux);
+		}
+	}
+	free(aux);
+	free(base);
+	return fd;
+}

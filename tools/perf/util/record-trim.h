@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_RECORD_TRIM_H
+#define __PERF_RECORD_TRIM_H
+
+struct data_join;
+struct record_needs;
+
+/*
+ * Drop the records of an auxiliary file, which are sorted, that nobody needs. They stay in
+ * @join->records, with a mark.
+ */
+int record_trim(struct data_join *join, const struct record_needs *needs);
+
+#endif /* __PERF_RECORD_TRIM_H */

@@ -50,7 +50,8 @@ perf record sideband tests
 # The shell tests of the series that 'make test' runs: making, reading, deleting, and
 # what the kernel does by itself.
 # Those of all other commands are in 'make test-long'.
-quick=' creator_killed delete errors names nosupport options read record trigger unpatched '
+quick=' creator_killed delete errors names nosupport options read record record_join'
+quick+=' record_memory trigger unpatched '
 # Of these, those to which more CPUs make little difference: at four they are long ones.
 one_cpu=' errors names nosupport trigger unpatched '
 
@@ -109,7 +110,8 @@ perf | perf-long)
 	# places has more of them, and takes longer, on many CPUs.
 	part=${2:-1/1}
 	args=() nr=0
-	for script in "$top"/build/linux/tools/perf/tests/shell/{*persistent*,record_memory}.sh; do
+	# Not those of other parts of 'perf record', which are in the same directory.
+	for script in "$top"/build/linux/tools/perf/tests/shell/{*persistent*,record_*memory*,record_daemon*,record_join,record_torn}.sh; do
 		name=$(basename "$script" .sh)
 		stage=perf-long
 		[[ $quick != *" ${name#persistent_} "* ]] || stage=perf

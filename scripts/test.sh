@@ -36,8 +36,12 @@ if grep -q '^CONFIG_PERF_OUTPUT_KUNIT_TEST=y' "$kernel/.config"; then
 	stages+=' kunit'
 fi
 
-# May pass without the series, as they test what is said in that case.
-unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events'
+# May pass without the series: what is said in that case, and perf record -M, which is for any
+# kernel.
+unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events
+perf record -M keeps samples in memory
+perf record --daemon
+perf data join makes one file'
 
 unpatched=0
 if [ "${1-}" = -l ]; then

@@ -707,7 +707,7 @@ bool perf_persist_valid_name(const char *name)
  * @label:	NUL-terminated
  *
  * Return: true for anything that prints, in whatever encoding: nothing that
- * moves a cursor.
+ * moves a cursor, U+0080 to U+009F in UTF-8 neither.
  */
 bool perf_persist_valid_label(const char *label)
 {
@@ -715,6 +715,9 @@ bool perf_persist_valid_label(const char *label)
 
 	for (c = label; *c; c++) {
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			return false;
+		if ((unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 &&
+		    (unsigned char)c[1] < 0xa0)
 			return false;
 	}
 	return c != label && c - label < PERF_PERSIST_NAME_SIZE;

@@ -16,20 +16,25 @@ struct vm_area_struct;
 void perf_remove_from_owner(struct perf_event *event);
 void perf_mmap_put(struct perf_event *event, struct perf_buffer *rb);
 void perf_event_retire(struct perf_event *event);
-void perf_event_revoke(struct perf_event *event);
+void unaccount_event(struct perf_event *event);
+void exclusive_event_destroy(struct perf_event *event);
+void put_pmu_ctx(struct perf_event_pmu_context *epc);
+void perf_addr_filters_splice(struct perf_event *event, struct list_head *head);
 struct file *perf_event_file(struct perf_event *event, int f_flags);
 int perf_event_set_output(struct perf_event *event, struct perf_event *output_event);
 void perf_event_attach_buffer(struct perf_event *event, struct perf_buffer *rb);
-void perf_event_swap_buffer(struct perf_event *event, struct perf_buffer *rb);
-void perf_event_swap_finish(struct perf_event *event);
+void perf_event_init_userpage(struct perf_event *event);
 void put_event(struct perf_event *event);
 bool perf_events_move(struct perf_buffer *from, struct perf_buffer *to);
 vm_fault_t perf_mmap_fault(struct vm_fault *vmf);
-void perf_event_reinstall(struct perf_event *event, bool enable);
+void perf_event_set_state(struct perf_event *event, enum perf_event_state state);
+void perf_install_in_context(struct perf_event_context *ctx, struct perf_event *event, int cpu);
+bool exclusive_event_installable(struct perf_event *event, struct perf_event_context *ctx);
 bool perf_cpu_is_online(int cpu);
 int perf_pmu_type(const char *name);
-struct perf_event *perf_event_make(struct perf_event *model, const struct perf_event_attr *attr,
-				   char *filter_str, int cpu);
+void perf_event__header_size(struct perf_event *event);
+void perf_event__id_header_size(struct perf_event *event);
+int __perf_event_set_filter(struct perf_event *event, char *filter_str);
 
 #ifdef CONFIG_PERF_EVENTS_PERSISTENT
 
@@ -52,7 +57,7 @@ void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb);
 void perf_persistent_set_period(struct perf_event *event, u64 value);
 void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_event_attr *attr);
 bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str);
-void perf_persistent_uncharge(struct perf_buffer *rb);
+void perf_persistent_unmapped(struct perf_buffer *rb);
 void perf_persistent_offline(struct perf_event *event);
 bool perf_persistent_is_detached(struct perf_event *event);
 bool perf_persistent_set_wanted(struct perf_event *event, bool wanted);
@@ -123,7 +128,7 @@ static inline bool perf_persistent_keep_filter(struct perf_event *event, char *f
 	return false;
 }
 
-static inline void perf_persistent_uncharge(struct perf_buffer *rb) { }
+static inline void perf_persistent_unmapped(struct perf_buffer *rb) { }
 static inline void perf_persistent_offline(struct perf_event *event) { }
 
 static inline bool perf_persistent_is_detached(struct perf_event *event)

@@ -604,12 +604,12 @@ void perf_member_settle_charge(struct perf_member *member)
 }
 
 /**
- * perf_persistent_uncharge - a buffer that was persistent is not mapped any more
+ * perf_persistent_unmapped - a buffer that was persistent is not mapped any more
  * @rb:		the buffer
  *
  * Called without a lock.
  */
-void perf_persistent_uncharge(struct perf_buffer *rb)
+void perf_persistent_unmapped(struct perf_buffer *rb)
 {
 	uncharge_ucounts(rb);
 	remove_from_set(rb);

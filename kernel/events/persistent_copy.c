@@ -4,10 +4,12 @@
  * their buffers.
  */
 #include <linux/err.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -264,4 +266,99 @@ struct perf_copy_source *perf_persist_copy_source(struct perf_persist_ns *ns)
 	};
 	from->source.tasks = perf_tasks_data(from->tasks, &from->source.tasks_len);
 	return &from->source;
+}
+
+/*
+ * How far back it reaches
+ */
+
+static bool get_time(const struct perf_copy *copy, const struct perf_copy_events *events,
+		     unsigned long i, u64 *time)
+{
+	struct perf_copy_record record;
+
+	cond_resched();
+	if (perf_copy_header(copy, i)->type != PERF_RECORD_SAMPLE)
+		return false;
+	perf_copy_read(copy, events, i, &record);
+	*time = record.time;
+	return record.has_time;
+}
+
+/* Of the first sample, and of the last one */
+static void add_times(const struct perf_copy *copy, const struct perf_copy_events *events,
+		      u64 *oldest, u64 *newest)
+{
+	unsigned long i;
+	u64 time;
+
+	for (i = 0; i < copy->nr && !fatal_signal_pending(current); i++) {
+		if (get_time(copy, events, i, &time)) {
+			*oldest = min(*oldest, time);
+			break;
+		}
+	}
+	for (i = copy->nr; i-- && !fatal_signal_pending(current); ) {
+		if (get_time(copy, events, i, &time)) {
+			*newest = max(*newest, time);
+			break;
+		}
+	}
+}
+
+static int copy_times(struct perf_copy_source *source, const struct perf_copy_events *events,
+		      const struct perf_copy_event *owner, u64 *oldest, u64 *newest)
+{
+	unsigned long pages = perf_copy_max_pages(owner);
+	struct perf_copy *copy;
+	int ret;
+
+	ret = perf_copy_reserve(pages);
+	if (ret)
+		return ret;
+	copy = source->copy(source, owner);
+	if (!IS_ERR_OR_NULL(copy)) {
+		add_times(copy, events, oldest, newest);
+		perf_copy_free(copy);
+	}
+	perf_copy_unreserve(pages);
+	return fatal_signal_pending(current) ? -EINTR : PTR_ERR_OR_ZERO(copy);
+}
+
+/**
+ * perf_persist_copy_times - find out how far back a namespace reaches
+ * @ns:		the namespace or snapshot, with a reference of the caller's
+ * @oldest:	out: time of the oldest sample
+ * @newest:	out: time of the newest one, or 0 if there is none with a time
+ *
+ * Only a walk from the newest record finds the oldest one, so each buffer is copied, one at a
+ * time. Called without a lock, with the creds of who reads.
+ *
+ * Return: 0, or what perf_copy_reserve() and copies of the namespace can say.
+ */
+int perf_persist_copy_times(struct perf_persist_ns *ns, u64 *oldest, u64 *newest)
+{
+	struct perf_copy_source *source = perf_persist_copy_source(ns);
+	struct perf_copy_events *events;
+	struct perf_copy_event *event;
+	int ret = 0;
+
+	*oldest = U64_MAX;
+	*newest = 0;
+	if (IS_ERR(source))
+		return PTR_ERR(source);
+	events = source->get_events(source);
+	if (IS_ERR(events)) {
+		source->free(source);
+		return PTR_ERR(events);
+	}
+	for (event = events->all; !ret && event < perf_copy_events_end(events); event++) {
+		/* One that tells of tasks alone has no samples. */
+		if (event->owner == event->id &&
+		    !(perf_copy_is_sideband(event) && event->writers == 1))
+			ret = copy_times(source, events, event, oldest, newest);
+	}
+	perf_copy_put_events(events);
+	source->free(source);
+	return ret;
 }

@@ -572,7 +572,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *
  * GET_PERSIST and GET_MEMBER:
  *  -ENOENT	the event is in no namespace
- *  -EINVAL	size is too small, or a reserved field is not zero
+ *  -EINVAL	size is too small
  *  -E2BIG	size is too large, which now holds what the kernel knows; or
  *		attr_size is too small, which now holds what is needed
  */

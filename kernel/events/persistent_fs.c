@@ -223,13 +223,14 @@ void perf_fs_enter(struct kernfs_open_file *of, struct perf_fs_dir *dir)
 	enter_node(of->kn, dir);
 }
 
-static umode_t file_mode(const struct perf_fs_file *file)
+/* Nothing of a snapshot can be changed. */
+static umode_t file_mode(const struct perf_fs_file *file, bool live)
 {
 	umode_t mode = 0;
 
 	if (file->ops.seq_show || file->ops.read)
 		mode |= 0444;
-	if (file->ops.write)
+	if (file->ops.write && live)
 		mode |= 0222;
 	return S_IFREG | (mode & perf_fs_owner.mode);
 }
@@ -244,8 +245,9 @@ static int add_files(struct kernfs_node *dir, const struct perf_fs_file *files, 
 	for (file = files; file->name; file++) {
 		if (file->live && !live)
 			continue;
-		kn = __kernfs_create_file(dir, file->name, file_mode(file), perf_fs_owner.uid,
-					  perf_fs_owner.gid, 0, &file->ops, priv, NULL, NULL);
+		kn = __kernfs_create_file(dir, file->name, file_mode(file, live),
+					  perf_fs_owner.uid, perf_fs_owner.gid, 0, &file->ops,
+					  priv, NULL, NULL);
 		if (IS_ERR(kn))
 			return PTR_ERR(kn);
 	}
@@ -641,7 +643,7 @@ static int set_node(struct kernfs_node *kn, umode_t mode)
 	return kernfs_setattr(kn, &attr);
 }
 
-static int set_files(struct kernfs_node *dir, const struct perf_fs_file *files)
+static int set_files(struct kernfs_node *dir, const struct perf_fs_file *files, bool live)
 {
 	const struct perf_fs_file *file;
 	struct kernfs_node *kn;
@@ -651,7 +653,7 @@ static int set_files(struct kernfs_node *dir, const struct perf_fs_file *files)
 	for (file = files; !ret && file->name; file++) {
 		kn = kernfs_find_and_get(dir, file->name);
 		if (kn)
-			ret = set_node(kn, file_mode(file));
+			ret = set_node(kn, file_mode(file, live));
 		kernfs_put(kn);
 	}
 	return ret;
@@ -668,7 +670,7 @@ static int set_cpus(struct perf_fs_dir *dir)
 	for_each_possible_cpu(cpu) {
 		kn = ret ? NULL : find_cpu(all, cpu);
 		if (kn)
-			ret = set_files(kn, perf_fs_data_files);
+			ret = set_files(kn, perf_fs_data_files, false);
 		kernfs_put(kn);
 	}
 	kernfs_put(all);
@@ -677,10 +679,10 @@ static int set_cpus(struct perf_fs_dir *dir)
 
 static int set_dir(struct perf_fs_dir *dir)
 {
-	int ret = set_files(dir->kn, perf_fs_files);
+	int ret = set_files(dir->kn, perf_fs_files, !is_snapshot(dir->ns));
 
 	if (!ret)
-		ret = set_files(dir->kn, perf_fs_data_files);
+		ret = set_files(dir->kn, perf_fs_data_files, false);
 	return ret ? ret : set_cpus(dir);
 }
 
@@ -691,7 +693,7 @@ static int set_owner(const struct perf_fs_owner *owner)
 
 	lockdep_assert_held(&perf_fs_lock);
 	perf_fs_owner = *owner;
-	ret = set_files(kernfs_root_to_node(perf_fs_root), perf_fs_root_files);
+	ret = set_files(kernfs_root_to_node(perf_fs_root), perf_fs_root_files, true);
 	list_for_each_entry(dir, &perf_fs_dirs, entry)
 		ret = set_dir(dir) ?: ret;
 	return ret;

@@ -136,10 +136,30 @@ static int show(struct seq_file *m, perf_fs_show_t func)
  * events
  */
 
-/* Takes away what @line means; nothing that is the same in all but a name is left. */
+typedef bool (*perf_spec_match_t)(const struct perf_event_spec *said,
+				  const struct perf_event_spec *spec);
+
+static void take_away(struct list_head *specs, struct list_head *unwanted,
+		      struct list_head *removed, perf_spec_match_t match)
+{
+	struct perf_event_spec *spec, *next, *said;
+
+	list_for_each_entry_safe(spec, next, specs, entry) {
+		list_for_each_entry(said, unwanted, entry) {
+			if (match(said, spec)) {
+				list_move(&spec->entry, removed);
+				break;
+			}
+		}
+	}
+}
+
+/*
+ * Each event goes by the line that is read here, and leaves those alone that differ in no more
+ * than a name. Without one, a line takes away what has one if there is nothing else.
+ */
 static int remove_events(struct perf_fs_dir *dir, const char *line, struct perf_spec_error *error)
 {
-	struct perf_event_spec *spec, *next, *gone;
 	LIST_HEAD(unwanted);
 	LIST_HEAD(removed);
 	int ret;
@@ -147,14 +167,9 @@ static int remove_events(struct perf_fs_dir *dir, const char *line, struct perf_
 	ret = perf_spec_parse(line, &unwanted, error);
 	if (ret)
 		return ret;
-	list_for_each_entry_safe(spec, next, &dir->specs, entry) {
-		list_for_each_entry(gone, &unwanted, entry) {
-			if (perf_spec_same(spec, gone)) {
-				list_move(&spec->entry, &removed);
-				break;
-			}
-		}
-	}
+	take_away(&dir->specs, &unwanted, &removed, perf_spec_same);
+	if (list_empty(&removed))
+		take_away(&dir->specs, &unwanted, &removed, perf_spec_means);
 	if (list_empty(&removed))
 		ret = perf_spec_fail(error, -ENOENT, line, "is not among its events");
 	perf_spec_free(&unwanted);
@@ -276,13 +291,8 @@ static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 /* The filter of an event that the caller has open, which is let go */
 static char *take_filter(struct perf_event *event)
 {
-	struct perf_event_context *ctx = perf_event_ctx_lock(event);
-	const char *filter = event->member->filter;
-	char *copy = kstrdup(filter, GFP_KERNEL);
+	char *copy = perf_member_copy_filter(event->member);
 
-	if (filter && !copy)
-		copy = ERR_PTR(-ENOMEM);
-	perf_event_ctx_unlock(event, ctx);
 	perf_persist_put_opener(event);
 	return copy;
 }
@@ -624,10 +634,8 @@ static const char *ns_state(struct perf_persist_ns *ns)
 	}
 }
 
-static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
+static void show_state(struct perf_persist_ns *ns, struct seq_file *m)
 {
-	struct perf_persist_ns *ns = dir->ns;
-
 	guard(mutex)(&perf_persist_lock);
 	perf_persist_settle(ns);
 	seq_printf(m, "state: %s\n", ns_state(ns));
@@ -643,6 +651,32 @@ static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
 	seq_printf(m, "members: %u\n", perf_persist_count_members(ns));
 	if (!is_snapshot(ns))
 		show_live_status(ns, m);
+}
+
+/* As "text" shows it */
+static void show_time(struct seq_file *m, const char *key, u64 time)
+{
+	u64 seconds;
+	u32 ns;
+
+	seconds = div_u64_rem(time, NSEC_PER_SEC, &ns);
+	seq_printf(m, "%s: %llu.%06lu\n", key, seconds, ns / NSEC_PER_USEC);
+}
+
+static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	u64 oldest, newest;
+	int ret;
+
+	show_state(dir->ns, m);
+	ret = perf_persist_copy_times(dir->ns, &oldest, &newest);
+	if (ret == -EINTR)
+		return ret;
+	/* Who may not read the samples, or has no memory for a copy, sees the rest. */
+	if (!ret && newest) {
+		show_time(m, "oldest", oldest);
+		show_time(m, "newest", newest);
+	}
 	return 0;
 }
 

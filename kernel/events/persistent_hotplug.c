@@ -217,7 +217,8 @@ static int copy_labels(struct perf_cover *cover, int nr)
 	for (i = 0; i < nr; i++) {
 		if (!cover[i].event || cover[i].skip || !cover[i].model->label)
 			continue;
-		cover[i].event->member->label = kstrdup(cover[i].model->label, GFP_KERNEL);
+		cover[i].event->member->label = kstrdup(cover[i].model->label,
+							PERF_PERSIST_GFP);
 		if (!cover[i].event->member->label)
 			return -ENOMEM;
 	}
@@ -308,12 +309,15 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 	return ret;
 }
 
-/* Who enabled or disabled all members may have missed the new one. */
+/*
+ * Who enabled or disabled all members may have missed the new one. And when its CPU went
+ * offline before it was a member, nobody noted that it wants to be enabled.
+ */
 static void follow_model(struct perf_cover *cover)
 {
 	bool enable = perf_member_is_enabled(cover->model);
 
-	if (enable == cover->enable)
+	if (enable == perf_member_is_enabled(cover->event->member))
 		return;
 	if (enable)
 		perf_event_enable(cover->event);
@@ -341,7 +345,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	for_each_ns_member(member, ns)
 		max += READ_ONCE(member->event->cpu) == model_cpu;
 
-	cover = kvcalloc(max, sizeof(*cover), GFP_KERNEL);
+	cover = kvcalloc(max, sizeof(*cover), PERF_PERSIST_GFP);
 	if (!cover) {
 		nr = -ENOMEM;
 		goto unlock;

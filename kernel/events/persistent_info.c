@@ -2,12 +2,14 @@
 /*
  * What user space is told of a namespace and of its members.
  */
-#include <linux/cgroup.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/time_namespace.h>
 #include <linux/uaccess.h>
@@ -112,6 +114,7 @@ static void fill_live_member(struct perf_event_persist_member *info, struct perf
 	struct perf_member *owner;
 	struct perf_buffer *rb;
 
+	info->cgroup_id = perf_member_cgroup_id(member);
 	rb = ring_buffer_get(event);
 	if (rb) {
 		owner = perf_persist_buffer_owner(member->ns, rb);
@@ -146,6 +149,8 @@ static void fill_member(struct perf_event_persist_member *info, struct perf_memb
 		.cpu		= event->cpu,
 		.attr_size	= info->attr_size,
 		.attr		= info->attr,
+		.filter_size	= info->filter_size,
+		.filter		= info->filter,
 	};
 	if (is_snapshot(member->ns))
 		perf_snapshot_fill_member(info, member);
@@ -156,10 +161,6 @@ static void fill_member(struct perf_event_persist_member *info, struct perf_memb
 		info->flags |= PERF_PERSIST_FOR_TRIGGER;
 	if (event->ns)
 		info->pid_ns = event->ns->ns.inum;
-#ifdef CONFIG_CGROUP_PERF
-	if (event->cgrp)
-		info->cgroup_id = cgroup_id(event->cgrp->css.cgroup);
-#endif
 	if (member->label)
 		strscpy_pad(info->label, member->label);
 }
@@ -183,11 +184,30 @@ static int get_arg(struct perf_event_persist_member *info,
 				       uinfo);
 }
 
+/* @filter: NULL: there is none, or the caller may not see it */
+static int put_filter(struct perf_event_persist_member *info,
+		      struct perf_event_persist_member __user *uinfo, const char *filter)
+{
+	u64 room = info->filter_size, size = filter ? strlen(filter) + 1 : 0;
+
+	info->filter_size = size;
+	if (!info->filter || !size)
+		return 0;
+
+	if (room < size) {
+		if (put_user(size, &uinfo->filter_size))
+			return -EFAULT;
+		return -E2BIG;
+	}
+	return copy_to_user(u64_to_user_ptr(info->filter), filter, size) ? -EFAULT : 0;
+}
+
 static int put_answer(struct perf_event_persist_member *info,
 		      struct perf_event_persist_member __user *uinfo,
-		      const struct perf_event_attr *attr)
+		      const struct perf_event_attr *attr, const char *filter)
 {
 	u32 room = info->attr_size;
+	int ret;
 
 	info->attr_size = 0;
 	if (info->attr && attr) {
@@ -201,7 +221,8 @@ static int put_answer(struct perf_event_persist_member *info,
 		info->attr_size = attr->size;
 	}
 
-	return perf_persist_put_struct(uinfo, info, sizeof(*info));
+	ret = put_filter(info, uinfo, filter);
+	return ret ? ret : perf_persist_put_struct(uinfo, info, sizeof(*info));
 }
 
 /**
@@ -218,8 +239,10 @@ long perf_persist_get_member(struct perf_event *event, struct perf_member *membe
 			     struct perf_event_persist_member __user *uinfo)
 {
 	struct perf_event_persist_member info;
+	char *filter = NULL;
 	struct perf_event_attr attr;
 	struct perf_buffer *rb = NULL;
+	bool live = false;
 	int ret;
 
 	ret = get_arg(&info, uinfo);
@@ -233,7 +256,8 @@ long perf_persist_get_member(struct perf_event *event, struct perf_member *membe
 	if (member->ns) {
 		fill_member(&info, member);
 		fill_attr(&attr, member);
-		if (!is_snapshot(member->ns))
+		live = !is_snapshot(member->ns);
+		if (live)
 			rb = ring_buffer_get(event);
 	} else {
 		ret = -ENOENT;
@@ -246,7 +270,13 @@ long perf_persist_get_member(struct perf_event *event, struct perf_member *membe
 		info.head = perf_read_head(rb, event->cpu).head;
 		ring_buffer_put(rb);
 	}
-	return put_answer(&info, uinfo, &attr);
+	if (live)
+		filter = perf_member_copy_filter(member);
+	if (IS_ERR(filter))
+		return PTR_ERR(filter);
+	ret = put_answer(&info, uinfo, &attr, filter);
+	kfree(filter);
+	return ret;
 }
 
 /**
@@ -262,9 +292,10 @@ long perf_persist_get_next_member(struct perf_persist_ns *ns,
 				  struct perf_event_persist_member __user *uinfo)
 {
 	struct perf_event_persist_member info;
+	char *filter = NULL;
 	struct perf_event_attr attr;
 	struct perf_member *member;
-	bool withheld = false;
+	bool withheld = false, live = false;
 	int ret;
 
 	ret = get_arg(&info, uinfo);
@@ -291,10 +322,21 @@ long perf_persist_get_next_member(struct perf_persist_ns *ns,
 		info.flags |= PERF_PERSIST_ATTR_WITHHELD;
 		memset(info.label, 0, sizeof(info.label));
 	}
+	live = !withheld && !is_snapshot(ns);
+	if (live)
+		refcount_inc(&member->openers); /* at least one: it is held */
 unlock:
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
 		return ret;
 
-	return put_answer(&info, uinfo, withheld ? NULL : &attr);
+	if (live) {
+		filter = perf_member_copy_filter(member);
+		perf_persist_put_opener(member->event);
+	}
+	if (IS_ERR(filter))
+		return PTR_ERR(filter);
+	ret = put_answer(&info, uinfo, withheld ? NULL : &attr, filter);
+	kfree(filter);
+	return ret;
 }

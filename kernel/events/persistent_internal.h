@@ -439,9 +439,12 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member);
 bool perf_member_is_offline(struct perf_member *member);
 bool perf_member_is_enabled(struct perf_member *member);
 void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member);
+char *perf_member_copy_filter(struct perf_member *member);
 void perf_member_name(struct perf_member *member, char *name, size_t size);
 u64 perf_member_missed(struct perf_member *member);
 u64 perf_member_lost(struct perf_member *member, u64 missed);
+u64 perf_member_cgroup_id(struct perf_member *member);
+void perf_event_revoke(struct perf_event *event);
 void perf_persist_put_opener(struct perf_event *event);
 void perf_member_put_deferred(struct perf_member *member);
 int perf_member_hold(struct perf_member *member);
@@ -511,6 +514,7 @@ int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_
 void perf_spec_free(struct list_head *specs);
 int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec_error *error);
 bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spec *b);
+bool perf_spec_means(const struct perf_event_spec *said, const struct perf_event_spec *spec);
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec);
 
 /* persistent_rights.c */
@@ -564,6 +568,7 @@ struct perf_copy_source;
 
 /* persistent_copy.c */
 struct perf_copy_source *perf_persist_copy_source(struct perf_persist_ns *ns);
+int perf_persist_copy_times(struct perf_persist_ns *ns, u64 *oldest, u64 *newest);
 
 /* persistent_tasks.c */
 struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks);

@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -13,6 +14,63 @@
 #include "persistent.h"
 #include "persistent_internal.h"
 #include "read.h"
+
+static bool has_cgroup(struct perf_event *event)
+{
+#ifdef CONFIG_CGROUP_PERF
+	return event->cgrp;
+#else
+	return false;
+#endif
+}
+
+/*
+ * Create an event of @attr as perf_event_open() would, and as @model is on another CPU
+ * if that is not NULL: disabled, without a buffer, of no owner.
+ * perf_event_release_kernel() frees it.
+ */
+static struct perf_event *make_event(struct perf_event *model, const struct perf_event_attr *attr,
+				     char *filter_str, int cpu)
+{
+	struct perf_event_attr new_attr = *attr;
+	struct perf_event_context *ctx;
+	struct perf_event *event;
+	int ret = 0;
+
+	/* Who creates an event attaches its cgroup and its program. */
+	if (model && (has_cgroup(model) || READ_ONCE(model->prog)))
+		return ERR_PTR(-EOPNOTSUPP);
+
+	new_attr.disabled = 1;
+	event = perf_event_create_kernel_counter(&new_attr, cpu, NULL, NULL, NULL);
+	if (IS_ERR(event))
+		return event;
+
+	/* A driver may know better, or could not record anything. */
+	if (event->cpu != cpu || (is_sampling_event(event) &&
+				  event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT)) {
+		perf_event_release_kernel(event);
+		return ERR_PTR(-EOPNOTSUPP);
+	}
+
+	/* What perf_event_open() does and this did not, as it is for the kernel. */
+	ctx = perf_event_ctx_lock(event);
+	WRITE_ONCE(event->owner, NULL);
+	if (model)
+		event->clock = model->clock;
+	put_pid_ns(event->ns);
+	event->ns = get_pid_ns(model ? model->ns : &init_pid_ns);
+	perf_event__header_size(event);
+	perf_event__id_header_size(event);
+	if (filter_str)
+		ret = __perf_event_set_filter(event, filter_str);
+	perf_event_ctx_unlock(event, ctx);
+	if (ret) {
+		perf_event_release_kernel(event);
+		return ERR_PTR(ret);
+	}
+	return event;
+}
 
 /**
  * perf_member_make - make an event that is fit to be a member
@@ -43,7 +101,7 @@ struct perf_event *perf_member_make(struct perf_event *model, const struct perf_
 			return ERR_PTR(-ENOMEM);
 	}
 
-	event = perf_event_make(model, attr, copy, cpu);
+	event = make_event(model, attr, copy, cpu);
 	if (IS_ERR(event)) {
 		kfree(copy);
 		return event;

@@ -5,9 +5,12 @@
  * Each event of a CPU has a struct perf_member from the start. Its openers are its files
  * and the namespace that holds it. The last one frees the event.
  */
+#include <linux/cgroup.h>
 #include <linux/init.h>
+#include <linux/irq_work.h>
 #include <linux/llist.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/rbtree.h>
@@ -324,6 +327,23 @@ u64 perf_member_lost(struct perf_member *member, u64 missed)
 }
 
 /**
+ * perf_member_cgroup_id - the cgroup that a member is for
+ * @member:	the member, which is of no snapshot, with the lock held
+ *
+ * Return: id of the cgroup; 0 if it is for none, or was deleted.
+ */
+u64 perf_member_cgroup_id(struct perf_member *member)
+{
+	assert_registry();
+#ifdef CONFIG_CGROUP_PERF
+	/* perf_event_revoke() drops it. */
+	if (READ_ONCE(member->state) != PERF_MEMBER_DELETED && member->event->cgrp)
+		return cgroup_id(member->event->cgrp->css.cgroup);
+#endif
+	return 0;
+}
+
+/**
  * perf_persistent_changed - an event was changed in a way that a listing shows
  * @event:	the event
  *
@@ -343,6 +363,60 @@ void perf_persistent_changed(struct perf_event *event)
 /*
  * Openers
  */
+
+static void detach_cgroup(struct perf_event *event)
+{
+#ifdef CONFIG_CGROUP_PERF
+	struct perf_event_context *ctx;
+
+	if (!event->cgrp)
+		return;
+	/* ioctl() and mmap() ask for its time. */
+	ctx = perf_event_ctx_lock(event);
+	mutex_lock(&event->mmap_mutex);
+	css_put(&event->cgrp->css);
+	event->cgrp = NULL;
+	mutex_unlock(&event->mmap_mutex);
+	perf_event_ctx_unlock(event, ctx);
+#endif
+}
+
+/**
+ * perf_event_revoke - take away what an event costs, apart from memory
+ * @event:	the event, which is in no context any more
+ *
+ * _free_event() finds nothing of it. Nobody who still has it open can do anything with
+ * its PMU, tracepoint or breakpoint. Called without a lock.
+ */
+void perf_event_revoke(struct perf_event *event)
+{
+	static struct pmu revoked_pmu;
+	struct pmu *pmu = event->pmu;
+
+	irq_work_sync(&event->pending_irq);
+	irq_work_sync(&event->pending_disable_irq);
+	unaccount_event(event);
+	detach_cgroup(event);
+	perf_event_free_bpf_prog(event);
+	perf_addr_filters_splice(event, NULL);
+	if (event->attach_state & PERF_ATTACH_CALLCHAIN)
+		put_callchain_buffers();
+	event->attach_state &= ~PERF_ATTACH_CALLCHAIN;
+	if (event->attach_state & PERF_ATTACH_EXCLUSIVE)
+		exclusive_event_destroy(event);
+	if (event->destroy)
+		event->destroy(event);
+	event->destroy = NULL;
+	put_pmu_ctx(event->pmu_ctx);
+	event->pmu_ctx = NULL;
+
+	/* This one is to be told of munmap(), and is no module. */
+	if (pmu->event_mapped || pmu->event_unmapped)
+		return;
+	scoped_guard(mutex, &event->mmap_mutex)
+		WRITE_ONCE(event->pmu, &revoked_pmu);
+	module_put(pmu->module);
+}
 
 /**
  * perf_persistent_released - the last opener of an event is gone
@@ -389,7 +463,7 @@ void perf_persist_put_opener(struct perf_event *event)
  * @event:	the event
  *
  * Openers are its files, and the namespace that holds it. Takes
- * perf_persist_lock, unless @event is in no namespace.
+ * perf_persist_lock, unless @event is in no namespace and nobody else has it open.
  *
  * Return: true when the caller was the last opener, and has to release @event;
  * otherwise it must not touch @event again.
@@ -403,7 +477,8 @@ bool perf_persistent_last_opener(struct perf_event *event)
 	if (!member)
 		return true;
 
-	if (READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED) {
+	/* Others who have it open can publish it at any time, also once it was claimed. */
+	if (READ_ONCE(member->state) != PERF_MEMBER_NONE || refcount_read(&member->openers) > 1) {
 		bool held, last;
 
 		/* The namespace that holds it stays one, as long as we have the lock. */
@@ -454,13 +529,23 @@ static DECLARE_WORK(perf_member_put_work, put_deferred);
  * @member:	the member
  *
  * Freeing an event takes cpu_hotplug_lock for static keys. A worker does it for callers
- * who hold that.
+ * who hold that. Takes perf_persist_lock.
  */
 void perf_member_put_deferred(struct perf_member *member)
 {
+	bool held, last;
+
+	mutex_lock(&perf_persist_lock);
+	/* The namespace that holds it stays one, as long as we have the lock. */
+	held = member->held && member->state == PERF_MEMBER_PUBLISHED;
 	/* The one that is left cannot multiply: nobody has the event open. */
-	if (!refcount_dec_not_one(&member->openers) &&
-	    llist_add(&member->deferred, &perf_member_deferred))
+	last = !refcount_dec_not_one(&member->openers);
+	/* The last reader may have closed it meanwhile. */
+	if (held)
+		perf_persist_set_wakeups(member);
+	mutex_unlock(&perf_persist_lock);
+
+	if (last && llist_add(&member->deferred, &perf_member_deferred))
 		queue_work(system_unbound_wq, &perf_member_put_work);
 }
 
@@ -607,6 +692,40 @@ void perf_member_release(struct perf_held hold)
  * Without a CPU
  */
 
+/*
+ * Put an event back into the context that it lost when its CPU went offline.
+ * Does nothing if it did not, or if the CPU is not back.
+ *
+ * Between list_del_rcu() then and list_add_rcu() now there is no grace period:
+ * who walks the events of a CPU does so on that CPU, with interrupts off.
+ */
+static void reinstall(struct perf_event *event, bool enable)
+{
+	struct perf_event_context *ctx = event->ctx;
+	struct perf_cpu_context *cpuctx = container_of(ctx, struct perf_cpu_context, ctx);
+
+	/* Serializes against perf_event_{init,exit}_cpu(). */
+	lockdep_assert_held(&ctx->mutex);
+	if (!cpuctx->online || (event->attach_state & PERF_ATTACH_CONTEXT) ||
+	    event->state <= PERF_EVENT_STATE_EXIT ||
+	    !exclusive_event_installable(event, ctx))
+		return;
+
+	/* Cannot be without the leader that it had. */
+	if (event->state == PERF_EVENT_STATE_ERROR && (event->event_caps & PERF_EV_CAP_SIBLING))
+		return;
+
+	/* The driver now uses another CPU for these, and only that. */
+	if (event->pmu->task_ctx_nr == perf_invalid_context &&
+	    event->pmu->scope == PERF_PMU_SCOPE_NONE)
+		return;
+
+	raw_spin_lock_irq(&ctx->lock);
+	perf_event_set_state(event, enable ? PERF_EVENT_STATE_INACTIVE : PERF_EVENT_STATE_OFF);
+	raw_spin_unlock_irq(&ctx->lock);
+	perf_install_in_context(ctx, event, event->cpu);
+}
+
 /**
  * perf_persist_reinstall - put an event back into its context, if its CPU is back
  * @event:	the event, which is enabled if it wants to be
@@ -618,7 +737,7 @@ void perf_persist_reinstall(struct perf_event *event)
 	struct perf_event_context *ctx;
 
 	ctx = perf_event_ctx_lock(event);
-	perf_event_reinstall(event, event->member->wanted);
+	reinstall(event, event->member->wanted);
 	perf_event_ctx_unlock(event, ctx);
 }
 
@@ -747,4 +866,23 @@ bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
 	kfree(event->member->filter);
 	event->member->filter = filter_str;
 	return true;
+}
+
+/**
+ * perf_member_copy_filter - what perf_persistent_keep_filter() has kept
+ * @member:	the member; the caller is an opener of its event
+ *
+ * Called without a lock.
+ *
+ * Return: a copy, NULL if it has no filter, or -ENOMEM.
+ */
+char *perf_member_copy_filter(struct perf_member *member)
+{
+	struct perf_event_context *ctx = perf_event_ctx_lock(member->event);
+	char *copy = kstrdup(member->filter, GFP_KERNEL);
+
+	if (member->filter && !copy)
+		copy = ERR_PTR(-ENOMEM);
+	perf_event_ctx_unlock(member->event, ctx);
+	return copy;
 }

@@ -297,7 +297,8 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 	int ret;
 
 	assert_registry();
-	if (ns->unlinked)
+	/* The last ordinary member may have left: the namespace goes with it. */
+	if (ns->unlinked || !first_ordinary_member(ns))
 		return -ENODEV;
 	if (member->name && strcmp(member->name, ns->name))
 		return -EINVAL;

@@ -97,6 +97,50 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	WRITE_ONCE(member->rb, old);
 }
 
+/*
+ * Have @event write to @rb, which is going to be its own reference, instead of
+ * the buffer that it has, from now on and without missing a sample. What it is
+ * in the middle of still goes to the old one.
+ *
+ * It leaves perf_buffer::event_list: wake-ups wait for the other half below.
+ */
+static void swap_event(struct perf_event *event, struct perf_buffer *rb)
+{
+	struct perf_buffer *old_rb = event->rb;
+	unsigned long flags;
+
+	lockdep_assert_held(&event->mmap_mutex);
+
+	spin_lock_irqsave(&old_rb->event_lock, flags);
+	list_del_rcu(&event->rb_entry);
+	spin_unlock_irqrestore(&old_rb->event_lock, flags);
+	event->rcu_batches = get_state_synchronize_rcu();
+	event->rcu_pending = 1;
+
+	rcu_assign_pointer(event->rb, rb);
+	perf_event_init_userpage(event);
+	perf_event_update_userpage(event);
+	ring_buffer_put(old_rb);
+}
+
+/* When no writer is left in the old buffer, after synchronize_rcu(). */
+static void finish_event(struct perf_event *event)
+{
+	struct perf_buffer *rb = event->rb;
+	unsigned long flags;
+
+	lockdep_assert_held(&event->mmap_mutex);
+
+	cond_synchronize_rcu(event->rcu_batches);
+	event->rcu_pending = 0;
+	spin_lock_irqsave(&rb->event_lock, flags);
+	list_add_rcu(&event->rb_entry, &rb->event_list);
+	spin_unlock_irqrestore(&rb->event_lock, flags);
+
+	/* We could have missed a wakeup. */
+	wake_up_all(&event->waitq);
+}
+
 static void swap_output(struct perf_snapshot_member *sm, struct perf_member *member)
 {
 	struct perf_event *event = member->event;
@@ -108,7 +152,7 @@ static void swap_output(struct perf_snapshot_member *sm, struct perf_member *mem
 		WRITE_ONCE(rb->paused, READ_ONCE(member->rb->paused));
 	mutex_lock(&event->mmap_mutex);
 	perf_persistent_attached(event, rb);
-	perf_event_swap_buffer(event, rb);
+	swap_event(event, rb);
 	mutex_unlock(&event->mmap_mutex);
 }
 
@@ -156,6 +200,7 @@ static void swap_members(struct perf_persist_ns *snap)
 		member->needs = READ_ONCE(sm->live->needs);
 		strscpy_pad(sm->label, sm->live->label ?: "");
 		member->label = sm->label;
+		sm->cgroup_id = perf_member_cgroup_id(sm->live);
 		sm->missed = perf_member_missed(sm->live);
 		sm->lost = perf_member_lost(sm->live, sm->missed);
 	}
@@ -251,7 +296,7 @@ static void finish_members(struct perf_persist_ns *snap)
 			perf_set_exchange(sm->live->rb, old);
 		if (is_swapped(sm)) {
 			mutex_lock(&event->mmap_mutex);
-			perf_event_swap_finish(event);
+			finish_event(event);
 			mutex_unlock(&event->mmap_mutex);
 
 			/* It is a long, whose sign is no part of it. */
@@ -290,7 +335,6 @@ static void unlink_snapshot(struct perf_persist_ns *snap)
 	perf_set_gone(snap->set);
 	list_del_init(&snap->entry);
 	ns->nr_snapshots--;
-	perf_persist_unreserve_members(perf_persist_count_members(snap));
 	perf_persist_unlink(snap);
 	perf_persist_changed(ns);
 }

@@ -23,6 +23,7 @@
  * @head:	of the old one, final
  * @lost:	records that @live had lost
  * @missed:	records that it had not taken while it was stopped
+ * @cgroup_id:	of the cgroup that @live is for, or 0
  * @label:	what perf_member::label points to
  */
 struct perf_snapshot_member {
@@ -38,6 +39,7 @@ struct perf_snapshot_member {
 	u64				head;
 	u64				lost;
 	u64				missed;
+	u64				cgroup_id;
 	char				label[PERF_PERSIST_NAME_SIZE];
 };
 

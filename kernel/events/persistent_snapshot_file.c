@@ -34,6 +34,7 @@ void perf_snapshot_fill_member(struct perf_event_persist_member *info,
 		info->buffer_seq = sm->seq;
 		info->head = sm->head;
 	}
+	info->cgroup_id = sm->cgroup_id;
 	info->lost = sm->lost;
 	info->missed = sm->missed;
 }

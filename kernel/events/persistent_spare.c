@@ -75,21 +75,15 @@ static void free_members(struct perf_persist_ns *snap)
 	struct perf_member *member;
 
 	free_buffers(snap);
+	/* Not before: whoever has a member open keeps all of them. */
+	scoped_guard(mutex, &perf_persist_lock)
+		perf_persist_unreserve_members(perf_persist_count_members(snap));
 	while ((member = first_member(snap))) {
 		rb_erase(&member->node, &snap->members);
 		put_event(member->event);
 		perf_format_put(member->format);
 		kfree(to_snapshot_member(member));
 	}
-}
-
-/* One that has no name, and is on no list. */
-static void discard_snapshot(struct perf_persist_ns *snap)
-{
-	mutex_lock(&perf_persist_lock);
-	perf_persist_unreserve_members(perf_persist_count_members(snap));
-	mutex_unlock(&perf_persist_lock);
-	perf_persist_put(snap);
 }
 
 /* Who else wrote to the buffer of @member, in any order; of what is on the way, NULL. */
@@ -276,29 +270,15 @@ static struct perf_snapshot_member *find_used(struct perf_persist_ns *old,
 	return rb && data_page_nr(rb) == sm->nr_pages ? used : NULL;
 }
 
-/* Has nobody mapped it but the members of its snapshot? */
-static bool is_mapped(struct perf_snapshot_member *used)
+/* How many members of its snapshot have the buffer of @used mapped */
+static int nr_holders(struct perf_snapshot_member *used)
 {
-	struct perf_buffer *rb = used->m.rb;
 	struct perf_snapshot_member *sm;
 	int nr = 1;
 
 	for (sm = used->next_writer; sm; sm = sm->next_writer)
-		nr += sm->m.rb == rb;
-	return atomic_read(&rb->mmap_count) != nr;
-}
-
-static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *old)
-{
-	struct perf_snapshot_member *sm, *used;
-	struct perf_member *member;
-
-	for_each_snapshot_member(sm, member, snap) {
-		used = sm->own ? find_used(old, sm) : NULL;
-		if (sm->own && (!used || is_mapped(used)))
-			return false;
-	}
-	return true;
+		nr += sm->m.rb == used->m.rb;
+	return nr;
 }
 
 /* Does anybody have its pages, without a mapping? They may be in a pipe, see vmsplice(). */
@@ -318,19 +298,13 @@ static bool is_pinned(struct perf_buffer *rb)
 static bool freeze_buffer(struct perf_snapshot_member *used)
 {
 	struct perf_buffer *rb = used->m.rb;
-	struct perf_snapshot_member *sm;
+	int nr = nr_holders(used);
 
-	for (sm = used->next_writer; sm; sm = sm->next_writer) {
-		if (sm->m.rb != rb)
-			continue;
-		WRITE_ONCE(sm->m.rb, NULL);
-		perf_persist_free_buffer(rb); /* not the last */
-	}
-	if (atomic_cmpxchg(&rb->mmap_count, 1, 0) != 1)
+	if (atomic_cmpxchg(&rb->mmap_count, nr, 0) != nr)
 		return false;
 	if (!is_pinned(rb))
 		return true;
-	atomic_set(&rb->mmap_count, 1);
+	atomic_set(&rb->mmap_count, nr);
 	return false;
 }
 
@@ -341,8 +315,40 @@ static void unfreeze_buffers(struct perf_persist_ns *old)
 
 	for_each_snapshot_member(sm, member, old) {
 		if (sm->own && member->rb)
-			atomic_cmpxchg(&member->rb->mmap_count, 0, 1);
+			atomic_cmpxchg(&member->rb->mmap_count, 0, nr_holders(sm));
 	}
+}
+
+static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *old)
+{
+	struct perf_snapshot_member *sm, *used;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, snap) {
+		if (!sm->own)
+			continue;
+		used = find_used(old, sm);
+		if (!used || atomic_read(&used->m.rb->mmap_count) != nr_holders(used) ||
+		    is_pinned(used->m.rb))
+			return false;
+	}
+	return true;
+}
+
+/* Its snapshot has it no more. It is frozen: nobody counts as a mapping. */
+static struct perf_buffer *take_buffer(struct perf_snapshot_member *used)
+{
+	struct perf_buffer *rb = used->m.rb;
+	struct perf_snapshot_member *sm;
+
+	for (sm = used->next_writer; sm; sm = sm->next_writer) {
+		if (sm->m.rb != rb)
+			continue;
+		WRITE_ONCE(sm->m.rb, NULL);
+		ring_buffer_put(rb); /* not the last */
+	}
+	WRITE_ONCE(used->m.rb, NULL);
+	return rb;
 }
 
 /**
@@ -357,7 +363,7 @@ static void unfreeze_buffers(struct perf_persist_ns *old)
  */
 bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *old)
 {
-	struct perf_snapshot_member *sm, *used;
+	struct perf_snapshot_member *sm;
 	struct perf_member *member;
 
 	assert_registry();
@@ -374,9 +380,7 @@ bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *o
 	for_each_snapshot_member(sm, member, snap) {
 		if (!sm->own)
 			continue;
-		used = find_used(old, sm);
-		member->rb = used->m.rb;
-		WRITE_ONCE(used->m.rb, NULL);
+		member->rb = take_buffer(find_used(old, sm));
 		perf_set_move(snap->set, member->rb);
 	}
 	return true;
@@ -476,6 +480,8 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 			ret = -EAGAIN;
 		if (!ret) {
 			fill_snapshot(snap, ns, &free);
+			/* It gives them back when it is freed. */
+			nr = 0;
 			ret = apply_sizes(snap, sizes);
 		}
 		mutex_unlock(&perf_persist_lock);
@@ -509,10 +515,18 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 {
 	struct perf_persist_ns *snap;
 
-	do {
+	bool again = true;
+
+	for (;;) {
 		snap = try_prepare_snapshot(ns, sizes);
-	} while (snap == ERR_PTR(-EAGAIN));
-	return snap;
+		if (snap == ERR_PTR(-EAGAIN))
+			continue;
+		if (snap != ERR_PTR(-ENOSPC) || !again)
+			return snap;
+		/* Members of what was trimmed count until that is gone. */
+		remove_trimmed(ns);
+		again = false;
+	}
 }
 
 /*
@@ -531,7 +545,7 @@ void perf_snapshot_free_spares(struct list_head *spares)
 
 	list_for_each_entry_safe(snap, next, spares, entry) {
 		list_del_init(&snap->entry);
-		discard_snapshot(snap);
+		perf_persist_put(snap);
 	}
 }
 

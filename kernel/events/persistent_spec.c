@@ -503,6 +503,12 @@ err:
 	return perf_spec_fail(error, -EINVAL, text, "not a size, as 256K or 1M");
 }
 
+static bool same_but_label(const struct perf_event_spec *a, const struct perf_event_spec *b)
+{
+	return !memcmp(&a->attr, &b->attr, sizeof(a->attr)) && !strcmp(a->name, b->name) &&
+	       !strcmp(a->filter ?: "", b->filter ?: "");
+}
+
 /**
  * perf_spec_same - are two events the same
  * @a:		one
@@ -512,8 +518,20 @@ err:
  */
 bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spec *b)
 {
-	return !memcmp(&a->attr, &b->attr, sizeof(a->attr)) && !strcmp(a->name, b->name) &&
-	       !strcmp(a->label, b->label) && !strcmp(a->filter ?: "", b->filter ?: "");
+	return same_but_label(a, b) && !strcmp(a->label, b->label);
+}
+
+/**
+ * perf_spec_means - does somebody mean an event who does not say what it is called
+ * @said:	what was said
+ * @spec:	the event
+ *
+ * Return: true if @said has no name= and is otherwise the same.
+ */
+bool perf_spec_means(const struct perf_event_spec *said, const struct perf_event_spec *spec)
+{
+	return same_but_label(said, spec) &&
+	       !strncmp(said->label, said->name, PERF_PERSIST_NAME_SIZE - 1);
 }
 
 /* Would perf_spec_parse() make the same of what is shown? */

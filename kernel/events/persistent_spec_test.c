@@ -76,6 +76,8 @@ static const struct bad_line bad_lines[] = {
 	{ "cpu-clock/callchain=1/", -EINVAL, "'callchain=1': 'callchain' has no value" },
 	{ "cpu-clock/name=/", -EINVAL, "'name=': one name" },
 	{ "cpu-clock/name=a,name=b/", -EINVAL, "'name=b': one name" },
+	{ "cpu-clock/name=a\302\205b/", -EINVAL, "'name=a" },
+	{ "cpu-clock/name=a\033b/", -EINVAL, "'?b/': not a character" },
 	{ "cpu-clock fi", -EINVAL, "'fi': only 'if FILTER'" },
 	{ "cpu-clock iffy", -EINVAL, "'iffy': only 'if FILTER'" },
 	{ "cpu-clock if", -EINVAL, "'if': a filter is missing" },

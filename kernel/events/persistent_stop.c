@@ -84,7 +84,7 @@ static int update_stop_list(struct perf_persist_ns *ns)
 	assert_registry();
 	if (ns->nr_stoppers) {
 		nr = perf_persist_count_members(ns);
-		list = kvzalloc(struct_size(list, events, nr), GFP_KERNEL);
+		list = kvzalloc(struct_size(list, events, nr), PERF_PERSIST_GFP);
 		if (!list)
 			ret = -ENOMEM;
 	}

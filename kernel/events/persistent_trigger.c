@@ -403,7 +403,7 @@ static void ns_covered(struct perf_member *model, struct perf_member *member)
 	assert_registry();
 	if (!model->action || WARN_ON_ONCE(model->action->trigger->ns != member->ns))
 		return;
-	action = kzalloc(sizeof(*action), GFP_KERNEL);
+	action = kzalloc(sizeof(*action), PERF_PERSIST_GFP);
 	if (action)
 		link_action(model->action->trigger, action, member);
 	else
@@ -483,7 +483,10 @@ static int check_arg(const struct perf_event_trigger *arg)
 static int may_change(struct perf_persist_ns *ns)
 {
 	assert_registry();
-	return ns->unlinked ? -ENODEV : perf_persist_may_write(ns);
+	/* Triggers went with the last ordinary member, and the namespace follows. */
+	if (ns->unlinked || (ns->published && !first_ordinary_member(ns)))
+		return -ENODEV;
+	return perf_persist_may_write(ns);
 }
 
 static int link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new)

@@ -173,6 +173,8 @@ perf_copy_events_end(const struct perf_copy_events *events)
  * @tasks_len:	bytes of these
  * @before:	tasks that came later may have the pid of one that was recorded; in ns of
  *		CLOCK_BOOTTIME
+ * @copied:	there is one buffer alone: @copy hands over what was copied of it before, and
+ *		what is reserved for that
  *
  * All are called without a lock.
  */
@@ -185,6 +187,7 @@ struct perf_copy_source {
 	const void		*tasks;
 	size_t			tasks_len;
 	u64			before;
+	bool			copied;
 };
 
 /**
@@ -228,6 +231,7 @@ void perf_copy_flush(void);
 void perf_copy_free_later(struct perf_copy_garbage *garbage);
 int perf_copy_reserve(unsigned long pages);
 void perf_copy_unreserve(unsigned long pages);
+void perf_copy_allocated(long pages);
 unsigned long perf_copy_max_pages(const struct perf_copy_event *owner);
 struct perf_head_read perf_read_head(struct perf_buffer *rb, int cpu);
 struct perf_copy *perf_copy_make(const struct perf_copy_from *from,

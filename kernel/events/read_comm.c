@@ -95,6 +95,7 @@ static unsigned long list_pages(size_t max)
 static void free_list(struct comm_list *list)
 {
 	kvfree(list->all);
+	perf_copy_allocated(-(long)list_pages(list->max));
 	perf_copy_unreserve(list_pages(list->max));
 }
 
@@ -122,6 +123,7 @@ static int grow_list(struct comm_list *list)
 		perf_copy_unreserve(list_pages(new.max));
 		return -ENOMEM;
 	}
+	perf_copy_allocated(list_pages(new.max));
 	if (list->nr)
 		memcpy(new.all, list->all, array_size(list->nr, sizeof(*list->all)));
 	free_list(list);

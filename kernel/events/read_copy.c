@@ -9,6 +9,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/bsearch.h>
+#include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/llist.h>
 #include <linux/mm.h>
@@ -18,6 +19,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/user_namespace.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
@@ -91,6 +93,9 @@ void perf_copy_count_writers(struct perf_copy_events *events)
 /* Of all readers, with what they are about to allocate */
 static atomic_long_t perf_copy_pages;
 
+/* What they have allocated of that */
+static atomic_long_t perf_copy_held;
+
 static LLIST_HEAD(perf_copy_garbage);
 
 static void free_garbage(struct work_struct *work)
@@ -141,11 +146,20 @@ void perf_copy_flush(void)
 	flush_work(&perf_copy_work);
 }
 
+/*
+ * What readers have allocated is not available any more, but it is part of what they share.
+ * Root is not refused for what others hold: only for what is going to be allocated at once.
+ */
 static bool reserve(unsigned long pages)
 {
 	unsigned long sum = atomic_long_add_return(pages, &perf_copy_pages);
+	unsigned long held = atomic_long_read(&perf_copy_held);
+	unsigned long half = si_mem_available() / 2;
 
-	if (sum >= pages && perf_memory_left(sum))
+	if (sum >= pages && sum <= held / 2 + half)
+		return true;
+	if (sum >= pages && sum <= held + half &&
+	    ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
 		return true;
 	perf_copy_unreserve(pages);
 	return false;
@@ -155,10 +169,12 @@ static bool reserve(unsigned long pages)
  * perf_copy_reserve - may so much be allocated for copies
  * @pages:	number of pages
  *
- * perf_copy_unreserve() undoes it. Called without a lock.
+ * perf_copy_unreserve() undoes it, and perf_copy_allocated() is called in between. Called
+ * without a lock, with the creds of who reads.
  *
- * Return: 0, or -ENOMEM if all readers together would have more than half of what is
- * available.
+ * Return: 0, or -ENOMEM if all readers together would have more than half of what there is
+ * for them; with CAP_SYS_ADMIN, if what they are about to allocate is more than half of what
+ * is left.
  */
 int perf_copy_reserve(unsigned long pages)
 {
@@ -176,6 +192,15 @@ int perf_copy_reserve(unsigned long pages)
 void perf_copy_unreserve(unsigned long pages)
 {
 	atomic_long_sub(pages, &perf_copy_pages);
+}
+
+/**
+ * perf_copy_allocated - tell that what perf_copy_reserve() allowed is allocated
+ * @pages:	number of pages; negative when they are free again, and still reserved
+ */
+void perf_copy_allocated(long pages)
+{
+	atomic_long_add(pages, &perf_copy_held);
 }
 
 /* Where each record starts, and the smallest are a header alone */
@@ -317,6 +342,12 @@ static bool try_copy_forward(struct perf_copy *copy, const struct perf_copy_from
 	return true;
 }
 
+static void add_pages(struct perf_copy *copy, unsigned long pages)
+{
+	copy->pages += pages;
+	perf_copy_allocated(pages);
+}
+
 /* Counts the records, and cuts off what is none. */
 static void count_records(struct perf_copy *copy)
 {
@@ -341,7 +372,7 @@ static int index_records(struct perf_copy *copy, bool forward)
 	copy->starts = kvmalloc(index_bytes(copy->nr), PERF_COPY_GFP);
 	if (!copy->starts)
 		return -ENOMEM;
-	copy->pages += PFN_UP(index_bytes(copy->nr));
+	add_pages(copy, PFN_UP(index_bytes(copy->nr)));
 	for (pos = copy->skip, i = 0; i < copy->nr; i++, pos += header->size) {
 		header = copy->data + pos;
 		copy->starts[forward ? i : copy->nr - 1 - i] = pos / sizeof(u64);
@@ -380,7 +411,7 @@ static int fill_copy(struct perf_copy *copy, const struct perf_copy_from *from, 
 	copy->data = __vmalloc(max, PERF_COPY_GFP);
 	if (!copy->data)
 		return -ENOMEM;
-	copy->pages = PFN_UP(max);
+	add_pages(copy, PFN_UP(max));
 
 	/* The writers may have been faster, or the reader have lost its CPU. */
 	do {
@@ -403,6 +434,7 @@ void perf_copy_free(struct perf_copy *copy)
 		return;
 	kvfree(copy->starts);
 	vfree(copy->data);
+	perf_copy_allocated(-(long)copy->pages);
 	kfree(copy);
 }
 

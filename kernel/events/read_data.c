@@ -100,6 +100,8 @@ static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 	if (tid >= PID_MAX_LIMIT)
 		return 0;
 	old = xa_load(&stream->told, tid);
+	if (old && (xa_to_value(old) & what) == what)
+		return 0;
 	if (old)
 		what |= xa_to_value(old);
 	return xa_err(xa_store(&stream->told, tid, xa_mk_value(what), PERF_COPY_GFP));
@@ -117,6 +119,21 @@ static int note_comm(struct perf_stream *stream, const struct perf_event_header 
 	if (header->misc & PERF_RECORD_MISC_COMM_EXEC && has_maps)
 		what |= PERF_TOLD_MAPS;
 	return note_told(stream, body->tid, what);
+}
+
+/* One buffer needs the names and maps of few: to ask for all takes the locks of all. */
+static int note_process(struct perf_stream *stream, const struct perf_copy_record *record)
+{
+	const struct perf_fork_body *forked = (void *)(record->header + 1);
+
+	if (!stream->living.recorded)
+		return 0;
+	if (record->header->type == PERF_RECORD_SAMPLE && record->has_tid)
+		return note_told(stream, record->pid, PERF_TOLD_RUNS);
+	/* A child is called as its parent was, and runs the same. */
+	if (record->header->type == PERF_RECORD_FORK)
+		return note_told(stream, forked->ppid, PERF_TOLD_RUNS);
+	return 0;
 }
 
 /* Bodies of records, see enum perf_event_type */
@@ -163,6 +180,16 @@ static bool has_text(u32 type)
 	       type != PERF_RECORD_NAMESPACES && type != PERF_RECORD_TEXT_POKE;
 }
 
+/* perf copies as many bytes of a build id as the record says, to where there is room for 20. */
+static bool has_sane_build_id(const struct perf_event_header *header)
+{
+	const struct perf_mmap2_body *body = (void *)(header + 1);
+
+	return header->type != PERF_RECORD_MMAP2 ||
+	       !(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) ||
+	       body->build_id_size <= sizeof(body->build_id);
+}
+
 /*
  * Whoever has a buffer mapped for writing may have made it up. Readers trust that text has an
  * end, and take other records for their own.
@@ -190,6 +217,8 @@ static bool is_sane(const struct perf_event_header *header, size_t id_size)
 
 		return poke->old_len + poke->new_len <= len - body;
 	}
+	if (!has_sane_build_id(header))
+		return false;
 	return !has_text(header->type) || (len > body && !data[len - 1]);
 }
 
@@ -219,6 +248,8 @@ static int add_older(struct perf_stream *stream, const struct perf_event_header 
 	if (!tells_of_task(header->type) || len < body + id_size)
 		return 0;
 	if (header->type == PERF_RECORD_NAMESPACES && !is_sane(header, id_size))
+		return 0;
+	if (!has_sane_build_id(header))
 		return 0;
 	len -= id_size;
 	start = perf_out_begin(&stream->out, header->type, header->misc);
@@ -329,20 +360,24 @@ static void drop_copy(struct perf_stream *stream)
 
 static int take_copy(struct perf_stream *stream, const struct perf_copy_event *event)
 {
-	unsigned long pages = perf_copy_max_pages(event);
+	unsigned long pages = 0;
 	struct perf_copy *copy;
 	int ret;
 
-	ret = perf_copy_reserve(pages);
-	if (ret)
-		return ret;
+	if (!stream->source->copied) {
+		pages = perf_copy_max_pages(event);
+		ret = perf_copy_reserve(pages);
+		if (ret)
+			return ret;
+	}
 	copy = stream->source->copy(stream->source, event);
 	if (IS_ERR_OR_NULL(copy)) {
 		perf_copy_unreserve(pages);
 		return PTR_ERR_OR_ZERO(copy);
 	}
 	/* It may hold less than there was room for. */
-	perf_copy_unreserve(pages - copy->pages);
+	if (pages)
+		perf_copy_unreserve(pages - copy->pages);
 	stream->pages = copy->pages;
 	stream->copy = copy;
 	stream->no_samples = stream->stage != PERF_STREAM_SAMPLES;
@@ -437,6 +472,8 @@ static int check_record(struct perf_stream *stream)
 		return 0;
 	ret = note_comm(stream, record.header, record.event &&
 			(record.event->attr.mmap || record.event->attr.mmap2));
+	if (!ret)
+		ret = note_process(stream, &record);
 	return ret ? ret : 1;
 }
 
@@ -567,6 +604,7 @@ struct perf_stream *perf_stream_make(struct perf_copy_source *source, int cpu)
 	stream->living = (struct perf_living){
 		.pid_ns	= events->nr ? events->all[0].pid_ns : NULL,
 		.before	= source->before,
+		.recorded = source->copied,
 		.told	= &stream->told,
 	};
 	return stream;

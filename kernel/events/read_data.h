@@ -84,12 +84,14 @@ struct perf_modules {
 /* What records have told of a task, in perf_living::told */
 #define PERF_TOLD_NAME	BIT(0)
 #define PERF_TOLD_MAPS	BIT(1)	/* of all that it runs */
+#define PERF_TOLD_RUNS	BIT(2)	/* a process that there are records of */
 
 /**
  * struct perf_living - tasks that are alive, while they are written
  * @pid_ns:	those of this namespace, and by its pids
  * @before:	that are older than this, in ns of CLOCK_BOOTTIME: whoever came later may have
  *		the pid of another one that was recorded
+ * @recorded:	only those of processes that there are records of
  * @told:	what records have told of them, by pid
  * @tid:	the last one that was written, or 0
  * @address:	where its maps go on that are missing yet, or 0
@@ -97,6 +99,7 @@ struct perf_modules {
 struct perf_living {
 	struct pid_namespace	*pid_ns;
 	u64			before;
+	bool			recorded;
 	struct xarray		*told;
 	int			tid;
 	unsigned long		address;

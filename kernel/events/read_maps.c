@@ -403,14 +403,21 @@ static bool may_know_name(struct task_struct *task)
 	       ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
 }
 
+static unsigned long told_of(const struct perf_living *living, u32 tid)
+{
+	return xa_to_value(xa_load(living->told, tid) ?: xa_mk_value(0));
+}
+
 static int add_living(struct perf_out *out, struct task_struct *task, struct perf_living *living,
 		      size_t enough)
 {
-	unsigned long told = xa_to_value(xa_load(living->told, living->tid) ?: xa_mk_value(0));
+	unsigned long told = told_of(living, living->tid);
 	u32 pid = task_tgid_nr_ns(task, living->pid_ns);
 
 	/* It may be gone. */
 	if (!pid || task->start_boottime >= living->before)
+		return 0;
+	if (living->recorded && !(told_of(living, pid) & PERF_TOLD_RUNS))
 		return 0;
 	if (!(told & PERF_TOLD_NAME) && !living->address && may_know_name(task))
 		add_comm(out, task, pid, living->tid);

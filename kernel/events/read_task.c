@@ -319,8 +319,7 @@ static struct perf_copy *take_copy(struct perf_copy_source *source,
 	struct task_source *from = to_task_source(source);
 	struct perf_copy *copy = from->copy;
 
-	/* The reader has reserved as much. */
-	perf_copy_unreserve(from->pages);
+	/* What is reserved for it goes with it, see perf_copy_source::copied. */
 	from->pages = 0;
 	from->copy = NULL;
 	return copy;
@@ -430,8 +429,12 @@ static bool may_attach_to_owner(struct perf_event *event)
 {
 	struct task_struct *owner = READ_ONCE(event->owner);
 
+	/* Its creator has exited: this takes the right to attach to anyone, or to record all. */
+	if (!owner)
+		return ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE) ||
+		       ns_capable_noaudit(&init_user_ns, CAP_PERFMON);
 	/* The kernel's own have an error there. */
-	return !IS_ERR_OR_NULL(owner) && ptrace_may_access(owner, PTRACE_MODE_ATTACH_FSCREDS);
+	return !IS_ERR(owner) && ptrace_may_access(owner, PTRACE_MODE_ATTACH_FSCREDS);
 }
 
 /* Is it an event of others, that the reader does not know yet? */
@@ -579,6 +582,13 @@ static int charge(struct task_source *from, unsigned long pages)
 	return 0;
 }
 
+/* It was not known before how much the copy takes. */
+static void refund(struct task_source *from, unsigned long pages)
+{
+	dec_rlimit_ucounts(from->ucounts, UCOUNT_RLIMIT_MEMLOCK, pages);
+	from->charged -= pages;
+}
+
 static int copy_buffer(struct task_source *from, const struct buffer_search *search)
 {
 	const struct perf_copy_event *owner = &from->events->all[0];
@@ -603,6 +613,7 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
 		return PTR_ERR(copy);
 	}
 	perf_copy_unreserve(pages - copy->pages);
+	refund(from, pages - copy->pages);
 	from->pages = copy->pages;
 	from->copy = copy;
 	/* It may have got children meanwhile. */
@@ -626,6 +637,7 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
 		.check		= check_source,
 		.free		= free_source,
 		.before		= ktime_get_boottime_ns(),
+		.copied		= true,
 	};
 	ret = find_buffer(&search, task);
 	if (!ret)
@@ -651,7 +663,8 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
  * Return: the text, before its first record; or
  *  -ENOENT	the task has no such buffer open
  *  -EACCES	the caller may not attach to the task, or to another one whose event writes to
- *		the buffer now
+ *		the buffer now; if that one has exited, the caller has neither CAP_SYS_PTRACE
+ *		nor CAP_PERFMON
  *  -EOPNOTSUPP	nobody knows where the records begin, or how far they are overwritten
  *  -EAGAIN	perf_event_mmap_page::data_tail is not where a record can begin
  *  -E2BIG	too many events write to the buffer

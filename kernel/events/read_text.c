@@ -490,6 +490,8 @@ static int add_copy(struct perf_text *text, const struct perf_copy_event *owner,
 
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
+	if (copy && text->source->copied)
+		text->pages += copy->pages;
 	if (owner->names)
 		ret = perf_comms_add(text->comms, text->events, copy);
 	if (!ret && keep && copy && copy->nr)
@@ -578,8 +580,11 @@ void perf_text_free(struct perf_text *text)
 static int reserve_pages(struct perf_text *text, int cpu)
 {
 	unsigned long pages = max_pages(text, cpu);
-	int ret = perf_copy_reserve(pages);
+	int ret;
 
+	if (text->source->copied)
+		return 0;
+	ret = perf_copy_reserve(pages);
 	if (!ret)
 		text->pages = pages;
 	return ret;

@@ -129,7 +129,8 @@ int perf_ctl__read(int nr_names, const char **names)
 		const char *option;
 		const char *value;
 	} options[] = {
-		{ "-o", perf_ctl.output ?: "perf.data" },
+		/* perf record knows what to do with a pipe; -r has always made a file. */
+		{ "-o", perf_ctl.output ?: perf_ctl.word ? NULL : "perf.data" },
 		{ "-C", perf_ctl.cpus },
 		{ "--last", perf_ctl.last },
 		{ "--from", perf_ctl.from },
@@ -363,22 +364,46 @@ static void tell_how_often(const struct persistent_ns *ns, const struct perf_eve
 		     ns->keep, ns->keep);
 }
 
+/* Nobody is there to be asked when it grows. */
+static void tell_memory(struct persistent_ns *ns)
+{
+	u64 bytes = persistent_ns__buffer_bytes(ns), kept = 1ULL + ns->keep + ns->spares;
+	char now[32], sum[32], most[32];
+
+	if (!bytes)
+		return;
+	unit_number__scnprintf_exact(now, sizeof(now), bytes);
+	unit_number__scnprintf_exact(sum, sizeof(sum), bytes * kept);
+	unit_number__scnprintf_exact(most, sizeof(most), bytes * (kept + ns->keep));
+	tell("[ perf ctl: buffers of %s, %s with %u snapshots and %u spares, %s at most with what readers keep mapped ]\n",
+	     now, sum, ns->keep, ns->spares, most);
+}
+
 static int add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger)
 {
 	char events[32] = "";
+	u32 keep = ns->keep;
 	int nr_events;
-	int err = persistent_ns__add_trigger(ns, trigger, &perf_ctl.to_trigger, &nr_events);
+	int err = keep_around(ns, /*before=*/true) ?:
+		  persistent_ns__add_trigger(ns, trigger, &perf_ctl.to_trigger, &nr_events);
 
 	if (err)
+		return keep_as_before(ns, keep, err);
+	err = keep_around(ns, /*before=*/false);
+	if (err) {
+		persistent_ns__remove_trigger(ns, trigger->number);
 		return err;
+	}
 
 	/* sched:* */
 	if (nr_events > 1)
 		scnprintf(events, sizeof(events), ", any of %d events", nr_events);
 	tell("[ perf ctl: trigger %u of '%s': %s when %s%s ]\n", trigger->number,
 	     ns->name, persistent_trigger__action(trigger), perf_ctl.to_trigger.when, events);
-	if (trigger->action == PERF_TRIGGER_DO_SNAPSHOT)
+	if (trigger->action == PERF_TRIGGER_DO_SNAPSHOT && !persistent_ns__look_again(ns)) {
 		tell_how_often(ns, trigger);
+		tell_memory(ns);
+	}
 	print_result("%u", trigger->number);
 	return 0;
 }

@@ -73,7 +73,7 @@ static const struct option ctl_options[] = {
 		   "size of the buffers, in pages or with one of B, K, M and G"),
 	OPT_GROUP("Options of -t"),
 	OPT_STRING(0, "when", &perf_ctl.to_trigger.when, "event",
-		   "an event, or panic, oops, warn or hung-task"),
+		   "an event, or panic, oops, warning, hung-task, rcu-stall or oom"),
 	OPT_STRING(0, "filter", &perf_ctl.to_trigger.filter, "filter",
 		   "which of the events, if they are of a tracepoint"),
 	OPT_STRING(0, "count", &perf_ctl.to_trigger.count, "number",
@@ -148,7 +148,7 @@ static const char * const ctl_usage[] = {
 	[USAGE_SPARES] = "perf ctl --spares <number> <namespace>...",
 	[USAGE_CLEAR] = "perf ctl --clear <namespace>...",
 	[USAGE_RESIZE] = "perf ctl --resize <namespace> -m <size> [--keep <number>]",
-	[USAGE_TRIGGER] = "perf ctl -t <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>]",
+	[USAGE_TRIGGER] = "perf ctl -t <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>] [--keep <number>]",
 	[USAGE_REMOVE] = "perf ctl -t <namespace> --remove <number> | --arm <number>",
 	[USAGE_WAIT] = "perf ctl --wait <namespace> [--timeout <time>] [-- <command>]",
 	NULL
@@ -243,10 +243,10 @@ static const struct verb {
 		.word = "trigger", .option = "-t", .given = &perf_ctl.trigger,
 		.run = perf_ctl__trigger,
 		.usage = USAGE_TRIGGER,
-		.word_usage = "perf ctl trigger <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>] [-q]\n"
+		.word_usage = "perf ctl trigger <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>] [--keep <number>] [-q]\n"
 			      "    or: perf ctl trigger <namespace> --remove <number> | --arm <number>",
 		.own = quiet_options,
-		.options = "when filter count do after cool-down times remove arm",
+		.options = "when filter count do after cool-down times keep remove arm",
 		.min = 1, .max = 1, .live = true,
 	}, {
 		.word = "wait", .option = "--wait", .given = &perf_ctl.wait, .run = perf_ctl__wait,
@@ -298,6 +298,7 @@ static int check_options(void)
 	const struct persistent_trigger_opts *to = &perf_ctl.to_trigger;
 	const bool adds = to->when || to->filter || to->count || to->action || to->after ||
 			  to->cool_down || to->times;
+	const bool keeps = perf_ctl.trigger && perf_ctl.keep;
 	const char *resize = perf_ctl.word ?: "--resize", *trigger = perf_ctl.word ?: "-t";
 	const struct {
 		bool		given;
@@ -322,8 +323,10 @@ static int check_options(void)
 		  to->when && to->action, USAGE_TRIGGER,
 		  trigger, " needs --when and --do to add a trigger, or --remove, or --arm" },
 		{ perf_ctl.remove || perf_ctl.arm,
-		  !adds && !(perf_ctl.remove && perf_ctl.arm), USAGE_REMOVE, "",
+		  !adds && !keeps && !(perf_ctl.remove && perf_ctl.arm), USAGE_REMOVE, "",
 		  "--remove and --arm allow no other option about triggers" },
+		{ keeps, to->action && strcmp(to->action, "stop"), USAGE_TRIGGER, trigger,
+		  " takes --keep only with '--do snapshot'" },
 		{ word && word->own == number_options, perf_ctl.number, 0, perf_ctl.word,
 		  " needs a number: -n" },
 		{ word && word->own == note_options, perf_ctl.text, 0, perf_ctl.word,
@@ -560,7 +563,8 @@ int cmd_ctl(int argc, const char **argv)
 
 	if (!verb) {
 		perf_ctl.set_spares = perf_ctl.spares;
-		perf_ctl.set_keep = perf_ctl.keep && !perf_ctl.snapshot && !perf_ctl.resize;
+		perf_ctl.set_keep = perf_ctl.keep && !perf_ctl.snapshot && !perf_ctl.resize &&
+				    !perf_ctl.trigger;
 		perf_ctl.set_note = perf_ctl.note && !perf_ctl.snapshot;
 	} else if (perf_ctl.set_spares) {
 		perf_ctl.spares = perf_ctl.number;

@@ -443,13 +443,14 @@ static u64 feature_table_size(const struct join_file *file)
 static bool has_features(const struct join_file *file)
 {
 	const struct perf_file_section *section = file->map + file->data_end;
-	u64 size = feature_table_size(file);
+	u64 size = feature_table_size(file), begin = file->data_end + size;
 
 	if (!file->header->data.size || !size || !is_within(file->data_end, size, file->size))
 		return false;
+	/* None is within the table, as what is between the two is copied. */
 	for (u64 i = 0; i < size / sizeof(*section); i++) {
 		if (!is_within(section[i].offset, section[i].size, file->size) ||
-		    section[i].offset < file->data_end)
+		    section[i].offset < begin)
 			return false;
 	}
 	return true;

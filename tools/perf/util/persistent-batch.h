@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* The next records of many runs in the order of time. */
 #ifndef __PERF_PERSISTENT_BATCH_H
 #define __PERF_PERSISTENT_BATCH_H
 

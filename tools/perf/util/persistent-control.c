@@ -252,6 +252,22 @@ int persistent_ns__set_keep(struct persistent_ns *ns, u32 keep)
 	return ns__control(ns, PERF_EVENT_IOC_KEEP, &keep, "change how many snapshots are kept of");
 }
 
+u64 persistent_ns__buffer_bytes(struct persistent_ns *ns)
+{
+	u64 bytes = 0;
+
+	if (persistent_ns__list(ns))
+		return 0;
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		const struct persistent_member *member = &ns->members[i];
+
+		if (member->output_id == member->id)
+			bytes += member->buffer_size;
+	}
+	return bytes;
+}
+
 /* Others may be called the same, of a namespace that is gone and was called as this one. */
 int persistent_ns__count_snapshots(const struct persistent_ns *ns)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Snapshots and triggers of namespaces of persistent events. */
 #ifndef __PERF_PERSISTENT_CONTROL_H
 #define __PERF_PERSISTENT_CONTROL_H
 
@@ -19,6 +20,8 @@ int persistent_ns__set_keep(struct persistent_ns *ns, u32 keep);
 int persistent_ns__clear(struct persistent_ns *ns);
 int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr);
 int persistent_ns__count_snapshots(const struct persistent_ns *ns);
+/* Of its own buffers; a snapshot has as much again. 0: not known, or there are none */
+u64 persistent_ns__buffer_bytes(struct persistent_ns *ns);
 
 /*
  * Snapshot @number of the namespace @source_id, which is or was called @name. -ENOENT: it is

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* What there is to know of a namespace of persistent events. */
 #ifndef __PERF_PERSISTENT_INFO_H
 #define __PERF_PERSISTENT_INFO_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * List namespaces of persistent events for programs. What is printed is promised
- * in Documentation/perf-ctl.txt: keys are only ever added.
+ * List namespaces of persistent events for programs.
+ *
+ * Documentation/perf-ctl.txt promises what is printed: keys are only ever added.
  */
 #include "persistent-list.h"
 
@@ -91,6 +92,14 @@ static void print_cgroup(struct json_print *json, u64 id)
 	free(path);
 }
 
+static void print_filter(struct json_print *json, const struct persistent_ns *ns, u64 id)
+{
+	char *filter = persistent_ns__member_filter(ns, id);
+
+	json_print__string(json, "filter", filter);
+	free(filter);
+}
+
 static void print_event(struct json_print *json, const struct persistent_info *info, int nr)
 {
 	const struct persistent_event *event = &info->events[nr];
@@ -107,6 +116,7 @@ static void print_event(struct json_print *json, const struct persistent_info *i
 	json_print__u64(json, "missed", event->missed);
 	print_known(json, "cgroup_id", first->cgroup_id);
 	print_cgroup(json, first->cgroup_id);
+	print_filter(json, info->ns, first->id);
 	if (event->evsel)
 		print_attr(json, &event->evsel->core.attr);
 	else

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* perf record -P: make events, hand them to the kernel under a name, and be done. */
 #ifndef __PERF_PERSISTENT_KEEP_H
 #define __PERF_PERSISTENT_KEEP_H
 

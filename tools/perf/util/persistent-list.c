@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,139 +17,19 @@
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
-#include <linux/time64.h>
 #include <linux/zalloc.h>
-#include "cgroup.h"
 #include "debug.h"
 #include "evsel_fprintf.h"
 #include "persistent.h"
+#include "persistent-cell.h"
 #include "persistent-control.h"
 #include "persistent-info.h"
 #include "persistent-table.h"
-#include "strbuf.h"
 #include "units.h"
 #include "util.h"
 
 /* What is read of all buffers together unless the user asks for more */
 #define QUICK_BYTES	(64ULL << 20)
-
-/*
- * Cells
- */
-
-static char *fmt(const char *format, ...) __printf(1, 2);
-
-static char *fmt(const char *format, ...)
-{
-	va_list args;
-	char *str;
-
-	va_start(args, format);
-	if (vasprintf(&str, format, args) < 0)
-		str = NULL;
-	va_end(args);
-	return str;
-}
-
-static char *bytes_str(u64 bytes, bool exact)
-{
-	char buf[32];
-
-	if (exact)
-		unit_number__scnprintf_exact(buf, sizeof(buf), bytes);
-	else
-		unit_number__scnprintf(buf, sizeof(buf), bytes);
-	return strdup(buf);
-}
-
-/* The two units that matter */
-static char *time_str(u64 ns)
-{
-	u64 s = ns / NSEC_PER_SEC, m = s / 60, h = m / 60, d = h / 24;
-
-	if (d)
-		return fmt("%" PRIu64 "d%02uh", d, (unsigned int)(h % 24));
-	if (h)
-		return fmt("%" PRIu64 "h%02um", h, (unsigned int)(m % 60));
-	if (m)
-		return fmt("%" PRIu64 "m%02us", m, (unsigned int)(s % 60));
-	return fmt("%" PRIu64 "s", s);
-}
-
-/* How long @time is back; what matters for records is less than a second. */
-static char *back_str(const struct persistent_info *info, u64 time)
-{
-	/* One that was written after it was asked what the time is */
-	u64 ns = info->now > time ? info->now - time : 0;
-
-	if (!time || !info->now)
-		return NULL;
-	if (ns >= 60ULL * NSEC_PER_SEC)
-		return time_str(ns);
-	return fmt("%u.%us", (unsigned int)(ns / NSEC_PER_SEC),
-		   (unsigned int)(ns % NSEC_PER_SEC / (NSEC_PER_SEC / 10)));
-}
-
-static char *state_str(const char *state, int nr, int nr_offline)
-{
-	const char *offline = "";
-
-	if (nr_offline)
-		offline = nr_offline == nr ? ", offline" : ", partly offline";
-	return fmt("%s%s", state, offline);
-}
-
-static void add_cpus(struct strbuf *sb, const char *before, unsigned long *cpus, int nr,
-		     const char *after)
-{
-	size_t size = 8 * nr + 1;
-	char *buf = malloc(size);
-
-	if (buf) {
-		buf[0] = 0;
-		bitmap_scnprintf(cpus, nr, buf, size);
-		strbuf_addf(sb, "%s%s%s", before, buf, after);
-	}
-	free(buf);
-}
-
-/* 0-2(-3): on the CPUs 0 to 2, and not on 3, where it should be */
-static char *cpus_str(unsigned long *cpus, unsigned long *missing, int nr)
-{
-	struct strbuf sb = STRBUF_INIT;
-	bool all = !missing || bitmap_empty(missing, nr);
-
-	if (!cpus || (bitmap_empty(cpus, nr) && all))
-		return NULL;
-	if (!bitmap_empty(cpus, nr))
-		add_cpus(&sb, "", cpus, nr, "");
-	if (!all)
-		add_cpus(&sb, "(-", missing, nr, ")");
-	return strbuf_detach(&sb, NULL);
-}
-
-static char *owner_str(const struct persistent_ns *ns)
-{
-	struct passwd *pw = getpwuid(ns->owner_uid);
-	char comm[sizeof(ns->owner_comm)];
-
-	scnprintf(comm, sizeof(comm), "%s", ns->owner_comm);
-	persistent__make_printable(comm);
-
-	if (pw)
-		return fmt("%s (%s)", pw->pw_name, comm);
-	return fmt("%u (%s)", ns->owner_uid, comm);
-}
-
-static char *label_str(const struct persistent_member *member)
-{
-	return member->label[0] ? strdup(member->label) : NULL;
-}
-
-static char *number_str(u64 nr)
-{
-	return fmt("%" PRIu64, nr);
-}
 
 /*
  * The namespaces, one a line
@@ -177,14 +55,14 @@ static void set_ns_row(char **row, const struct persistent_info *info)
 	if (!ns)
 		return;
 
-	row[NS_STATE] = state_str(persistent_info__state(info),
-				  bitmap_weight(info->cpus, info->nr_cpus),
-				  ns->snapshot ? 0 : bitmap_weight(info->offline, info->nr_cpus));
+	row[NS_STATE] = cell__state(persistent_info__state(info),
+				    bitmap_weight(info->cpus, info->nr_cpus),
+				    ns->snapshot ? 0 : bitmap_weight(info->offline, info->nr_cpus));
 	row[NS_EVENTS] = persistent_ns__events(ns);
-	row[NS_CPUS] = cpus_str(info->cpus, info->missing, info->nr_cpus);
-	row[NS_BUFFER] = bytes_str(info->buffer_bytes, /*exact=*/true);
-	row[NS_AGE] = time_str(info->age);
-	row[NS_OWNER] = owner_str(ns);
+	row[NS_CPUS] = cell__cpus(info->cpus, info->missing, info->nr_cpus);
+	row[NS_BUFFER] = cell__bytes(info->buffer_bytes, /*exact=*/true);
+	row[NS_AGE] = cell__time(info->age);
+	row[NS_OWNER] = cell__owner(ns);
 }
 
 /* Of the events that do not fit, say at least how many there are. */
@@ -249,13 +127,7 @@ static char *event_buffer_str(const struct persistent_event *event)
 		return strdup("none");
 	if (member->output_id != member->id)
 		return strdup("shared");
-	return bytes_str(member->buffer_size, /*exact=*/true);
-}
-
-/* One that is gone, or that the caller may not look up, has still an id. */
-static char *cgroup_str(u64 id)
-{
-	return id ? cgroup__path_of_id(id) ?: fmt("id %" PRIu64, id) : NULL;
+	return cell__bytes(member->buffer_size, /*exact=*/true);
 }
 
 static bool has_cgroups(const struct persistent_info *info)
@@ -281,19 +153,35 @@ static void print_events(const struct persistent_info *info)
 		if (!row)
 			break;
 		row[EV_EVENT] = persistent_member__is_sideband(event->first) ?
-				strdup("(tasks and maps)") : label_str(event->first);
-		row[EV_STATE] = state_str(persistent_event__state(info->ns, event),
-					  event->nr_members, info->ns->snapshot ? 0 :
-					  bitmap_weight(event->offline, nr));
-		row[EV_CPUS] = cpus_str(event->cpus, event->missing, nr);
+				strdup("(tasks and maps)") : cell__label(event->first);
+		row[EV_STATE] = cell__state(persistent_event__state(info->ns, event),
+					    event->nr_members, info->ns->snapshot ? 0 :
+					    bitmap_weight(event->offline, nr));
+		row[EV_CPUS] = cell__cpus(event->cpus, event->missing, nr);
 		row[EV_BUFFER] = event_buffer_str(event);
-		row[EV_LOST] = number_str(event->lost);
-		row[EV_CGROUP] = cgroup_str(event->first->cgroup_id);
+		row[EV_LOST] = cell__number(event->lost);
+		row[EV_CGROUP] = cell__cgroup(event->first->cgroup_id);
 	}
 
 	persistent_table__fit(&table);
 	persistent_table__print(&table);
 	persistent_table__exit(&table);
+}
+
+/* They may be long: each has a line of its own. */
+static void print_filters(const struct persistent_info *info)
+{
+	const char *before = "\n";
+
+	for (int i = 0; i < info->nr_events; i++) {
+		const struct persistent_member *first = info->events[i].first;
+		char *filter = persistent_ns__member_filter(info->ns, first->id);
+
+		if (filter)
+			printf("%sFilter of %s: %s\n", before, first->label, filter);
+		before = filter ? "" : before;
+		free(filter);
+	}
 }
 
 /*
@@ -319,17 +207,17 @@ static void add_ring(struct persistent_table *table, const struct persistent_inf
 
 	row[RING_CPU] = cpu;
 	row[RING_OF] = strdup(sideband ? "tasks" : "events");
-	row[RING_BUFFER] = bytes_str(bytes, /*exact=*/true);
-	row[RING_LOST] = number_str(ring->lost);
+	row[RING_BUFFER] = cell__bytes(bytes, /*exact=*/true);
+	row[RING_LOST] = cell__number(ring->lost);
 	if (ring->counted) {
 		u64 filled = min(ring->written, bytes);
 
-		row[RING_FILLED] = fmt("%u%%", (unsigned int)(filled * 100 / bytes));
-		row[RING_OVERWRITTEN] = bytes_str(ring->overwritten, /*exact=*/false);
+		row[RING_FILLED] = cell__fmt("%u%%", (unsigned int)(filled * 100 / bytes));
+		row[RING_OVERWRITTEN] = cell__bytes(ring->overwritten, /*exact=*/false);
 	}
 	if (ring->seen) {
-		row[RING_OLDEST] = back_str(info, ring->oldest);
-		row[RING_NEWEST] = back_str(info, ring->newest);
+		row[RING_OLDEST] = cell__back(info, ring->oldest);
+		row[RING_NEWEST] = cell__back(info, ring->newest);
 	}
 }
 
@@ -349,7 +237,7 @@ static void add_rings(struct persistent_table *table, const struct persistent_in
 		if (ring->sideband != sideband)
 			continue;
 		if (each)
-			add_ring(table, info, fmt("%d", member->cpu), sideband,
+			add_ring(table, info, cell__fmt("%d", member->cpu), sideband,
 				 member->buffer_size, ring);
 		if (member->cpu >= 0)
 			__set_bit(member->cpu, cpus);
@@ -361,7 +249,8 @@ static void add_rings(struct persistent_table *table, const struct persistent_in
 	/* One that has overwritten much does not fill another one. */
 	sum.written = filled;
 	if (nr > each)
-		add_ring(table, info, cpus_str(cpus, NULL, info->nr_cpus), sideband, bytes, &sum);
+		add_ring(table, info, cell__cpus(cpus, NULL, info->nr_cpus), sideband, bytes,
+			 &sum);
 	bitmap_free(cpus);
 }
 
@@ -408,20 +297,6 @@ static const struct persistent_give_way trigger_give_way[] = {
 	{ TRIG_WHEN, 20 }, { TRIG_RESULT, 16 }, { TRIG_WHEN, 4 }, { 0, 0 }
 };
 
-/* As a user would say it */
-static char *duration_str(u64 ns)
-{
-	if (!ns)
-		return NULL;
-	if (ns % NSEC_PER_USEC)
-		return fmt("%" PRIu64 "ns", ns);
-	if (ns % NSEC_PER_MSEC)
-		return fmt("%" PRIu64 "us", ns / NSEC_PER_USEC);
-	if (ns % NSEC_PER_SEC)
-		return fmt("%" PRIu64 "ms", ns / NSEC_PER_MSEC);
-	return fmt("%" PRIu64 "s", ns / NSEC_PER_SEC);
-}
-
 static char *trigger_result_str(const struct persistent_ns *ns,
 				const struct persistent_trigger *trigger)
 {
@@ -430,7 +305,7 @@ static char *trigger_result_str(const struct persistent_ns *ns,
 	if (trigger->state.error)
 		return strdup(persistent_trigger__error(trigger, buf, sizeof(buf)));
 	if (trigger->state.snapshot)
-		return fmt("%s.%u", ns->name, trigger->state.snapshot);
+		return cell__fmt("%s.%u", ns->name, trigger->state.snapshot);
 	if (trigger->state.acted && trigger->asked.action == PERF_TRIGGER_DO_STOP)
 		return strdup("stopped");
 	return NULL;
@@ -442,18 +317,18 @@ static void set_trigger_row(char **row, const struct persistent_info *info,
 	/* created_ns is by the same clock. */
 	u64 now = info->ns->created_ns + info->age, last = trigger->state.last_fired_ns;
 
-	row[TRIG_NR] = number_str(trigger->asked.number);
+	row[TRIG_NR] = cell__number(trigger->asked.number);
 	row[TRIG_WHEN] = trigger->asked.label[0] ? strdup(trigger->asked.label) : NULL;
 	row[TRIG_DO] = strdup(persistent_trigger__action(&trigger->asked));
-	row[TRIG_AFTER] = duration_str(trigger->asked.after_ns);
-	row[TRIG_COOL_DOWN] = duration_str(trigger->asked.cool_down_ns);
-	row[TRIG_FIRED] = number_str(trigger->state.fired);
+	row[TRIG_AFTER] = cell__duration(trigger->asked.after_ns);
+	row[TRIG_COOL_DOWN] = cell__duration(trigger->asked.cool_down_ns);
+	row[TRIG_FIRED] = cell__number(trigger->state.fired);
 	row[TRIG_DONE] = trigger->asked.times ?
-			 fmt("%" PRIu64 "/%" PRIu64, (u64)trigger->state.acted,
-			     (u64)trigger->asked.times) :
-			 number_str(trigger->state.acted);
+			 cell__fmt("%" PRIu64 "/%" PRIu64, (u64)trigger->state.acted,
+				   (u64)trigger->asked.times) :
+			 cell__number(trigger->state.acted);
 	if (last)
-		row[TRIG_LAST] = time_str(now > last ? now - last : 0);
+		row[TRIG_LAST] = cell__time(now > last ? now - last : 0);
 	row[TRIG_RESULT] = trigger_result_str(info->ns, trigger);
 }
 
@@ -518,15 +393,15 @@ static void print_members(const struct persistent_info *info)
 
 		if (!row)
 			break;
-		row[MEMBER_ID] = number_str(member->id);
-		row[MEMBER_CPU] = fmt("%d", member->cpu);
-		row[MEMBER_STATE] = state_str(persistent_member__state(info->ns, member), 1,
-					      !info->ns->snapshot &&
-					      member->flags & PERF_PERSIST_OFFLINE);
+		row[MEMBER_ID] = cell__number(member->id);
+		row[MEMBER_CPU] = cell__fmt("%d", member->cpu);
+		row[MEMBER_STATE] = cell__state(persistent_member__state(info->ns, member), 1,
+						!info->ns->snapshot &&
+						member->flags & PERF_PERSIST_OFFLINE);
 		if (member->output_id)
-			row[MEMBER_OUTPUT] = number_str(member->output_id);
-		row[MEMBER_LOST] = number_str(member->lost);
-		row[MEMBER_EVENT] = label_str(member);
+			row[MEMBER_OUTPUT] = cell__number(member->output_id);
+		row[MEMBER_LOST] = cell__number(member->lost);
+		row[MEMBER_EVENT] = cell__label(member);
 	}
 
 	persistent_table__fit(&table);
@@ -594,6 +469,7 @@ static void print_details(const struct persistent_info *info, bool each)
 		printf("\nNote: %s\n", info->ns->note);
 	printf("\n");
 	print_events(info);
+	print_filters(info);
 	print_rings(info, each);
 	print_triggers(info);
 	print_snapshots(info);

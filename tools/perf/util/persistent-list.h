@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* List namespaces of persistent events for people and for programs. */
 #ifndef __PERF_PERSISTENT_LIST_H
 #define __PERF_PERSISTENT_LIST_H
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How full the buffers of persistent events are, and how far back they go. The kernel
- * knows how much was written. The records know the times, and all of them have to be
- * looked at for that of the oldest, as each one only says where the next one begins.
+ * How full the buffers of persistent events are, and how far back they go.
+ *
+ * The kernel knows how much was written. The records know the times, and all of them have to
+ * be looked at for that of the oldest, as each one only says where the next one begins.
  */
 #include "persistent-info.h"
 

@@ -40,6 +40,12 @@
 /* Copies of that size need no file. */
 #define MEMORY_SIZE	SZ_32M
 
+/*
+ * Copies are written in pieces of that size. Larger ones let the file system use large folios
+ * in the page cache: to find room for these cost several times what the copy does, on ext4.
+ */
+#define WRITE_SIZE	((size_t)SZ_64K)
+
 struct persistent_merge {
 	struct persistent_looker looker;
 	struct persistent_batch	*batch;
@@ -154,6 +160,24 @@ static int merge__open_memory(struct persistent_merge *merge)
 	return merge->memory < 0 ? -errno : 0;
 }
 
+static int write_pieces(int fd, const char *data, size_t len, off_t pos)
+{
+	errno = EIO;
+	if (lseek(fd, pos, SEEK_SET) < 0)
+		return -errno;
+
+	while (len) {
+		size_t piece = min(len, WRITE_SIZE);
+
+		errno = EIO;
+		if (writen(fd, (void *)data, piece) != (ssize_t)piece)
+			return -errno;
+		data += piece;
+		len -= piece;
+	}
+	return 0;
+}
+
 /* What of it is in the run is kept. */
 static int merge__write(struct persistent_merge *merge, struct persistent_run *run,
 			const void *copy)
@@ -171,10 +195,9 @@ static int merge__write(struct persistent_merge *merge, struct persistent_run *r
 		return -ENOSPC;
 
 	run->fd = in_memory ? merge->memory : merge->fd;
-	errno = EIO;
-	if (lseek(run->fd, *size, SEEK_SET) < 0 ||
-	    writen(run->fd, (void *)copy + start, len) != (ssize_t)len)
-		return -errno;
+	err = write_pieces(run->fd, copy + start, len, *size);
+	if (err)
+		return err;
 
 	/* Positions count from where the run would start if all of it were there. */
 	run->offset = *size - start;

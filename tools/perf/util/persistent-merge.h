@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Records of many buffers in the order of time, without holding them in memory. */
 #ifndef __PERF_PERSISTENT_MERGE_H
 #define __PERF_PERSISTENT_MERGE_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What namespaces of persistent events and their members are called: which names there
- * can be, which there are, and what is said of one that is not there.
+ * What namespaces of persistent events and their members are called.
+ *
+ * Which names there can be, which there are, and what is said of one that is not there.
  */
 #include "persistent.h"
 

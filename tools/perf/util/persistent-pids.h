@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Whose pids are in the records of a namespace? */
 #ifndef __PERF_PERSISTENT_PIDS_H
 #define __PERF_PERSISTENT_PIDS_H
 

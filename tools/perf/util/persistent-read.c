@@ -1,30 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copy what the buffers of persistent events hold while they are written to.
- *
- * Nobody is asked to stop: the copy is made first, and what of it is whole is
- * found out afterwards. Positions count down, the newest record is at the head
- * and its start is always known:
- *
- *         reserved      head                           reserved + size
- *  position  v           v                                    v
- *   ---------+-----------+------------------------------------+---------
- *            | being     | published records, newest first    | overwritten
- *            | written   |                                    | meanwhile
- *
- * The published head alone says nothing of the right hand side: writers
- * publish when the outermost of them is done, and an interrupt that lands on
- * a half written record may reserve and overwrite much before that. So the
- * kernel is asked, after the copy, for what is reserved.
- *
- * When a snapshot is taken, the event gets another buffer. The one that is mapped
- * here stays what it is: its rest is read, now that nobody writes to it, and then
- * the next one is mapped. Each has a number, which is both in its page and in what
- * the kernel says of the event.
+ * Read what the buffers of persistent events hold, all of them together.
  *
  * All buffers are copied before the first record is handed on: what is oldest in them is about
- * to be overwritten, and it takes a copy of all to hand records on in the order of time. The
- * copies are in a file, but for the first few. Buffers of snapshots are read where they are.
+ * to be overwritten, and records can be handed on in the order of time only when all copies are
+ * there. The copies are in a file, but for the first few. Buffers of snapshots are read where
+ * they are. How one buffer is copied while it is written to: persistent-buffer.c.
  *
  * A buffer that only tells of tasks stays, and the snapshot has a copy of it with the
  * same number and the same positions. Where both are read, each record is in the output once:
@@ -45,37 +26,19 @@
 #include "event.h"
 #include "evlist.h"
 #include "persistent.h"
+#include "persistent-buffer.h"
 #include "persistent-merge.h"
 #include "util.h"
-
-struct persistent_buffer {
-	struct perf_mmap	map;
-	u64			pos;		/* where the last read left off */
-	u64			overtaken;	/* bytes gone before they could be read */
-	u64			skipped;	/* buffers replaced before they could be mapped */
-	u64			fresh;		/* bytes that the last read found */
-	u64			next_size;	/* of what took its place, 0: nothing has */
-	bool			started;	/* there was a read before */
-	u64			covered;	/* up to where the first read found records, */
-	u64			first_seq;	/* in the buffer of this number */
-	u64			reserved;	/* of a snapshot, in which that does not change */
-	const struct persistent_ns *ns;
-	u64			id;		/* of the member in there */
-	int			order;		/* in which they were added */
-	bool			copied;		/* for the next read */
-};
 
 struct persistent_reader {
 	struct persistent_buffer *buffers;
 	int			 nr;
-	char			*copy;		/* of one of them, until it is looked through */
-	size_t			 copy_size;
+	struct persistent_copy	 copy;		/* of one of them, until it is looked through */
 	struct persistent_merge	*merge;
 	persistent_push_t	 push;
 	void			*to;
 	struct ui_progress	*progress;	/* NULL: nobody wants to see it */
 	u64			limit;		/* bytes to copy at a time, 0: all */
-	u64			each;		/* of a buffer at most, so that it is kept */
 	bool			sorted;
 	bool			cut_short;	/* no more is to be copied */
 	bool			split;		/* there was no room to copy all first */
@@ -110,10 +73,10 @@ void persistent_reader__delete(struct persistent_reader *reader)
 		return;
 
 	for (int i = 0; i < reader->nr; i++)
-		perf_mmap__munmap(&reader->buffers[i].map);
+		persistent_buffer__exit(&reader->buffers[i]);
 	persistent_merge__delete(reader->merge);
 	free(reader->buffers);
-	free(reader->copy);
+	persistent_copy__exit(&reader->copy);
 	free(reader);
 }
 
@@ -133,36 +96,10 @@ void persistent_reader__set_limit(struct persistent_reader *reader, u64 limit)
 	reader->limit = limit;
 }
 
-static u64 buffer__seq(const struct persistent_buffer *buf)
-{
-	const struct perf_event_mmap_page *pc = buf->map.base;
-
-	return pc->buffer_seq;
-}
-
-/* Map the buffer that the event has now. It was of @size, but may be replaced at any time. */
-static int map_current(struct perf_mmap *map, int fd, u64 size, int cpu)
-{
-	struct perf_cpu mmap_cpu = { .cpu = cpu };
-	struct perf_event_persist_member info;
-	int err;
-
-	perf_mmap__init(map, NULL, /*overwrite=*/true, NULL);
-	for (;;) {
-		if (!perf_mmap__mmap_existing(map, size, fd, mmap_cpu))
-			return 0;
-
-		err = -errno;
-		if (persistent__get_event(fd, &info) || info.buffer_size == size)
-			return err;
-		size = info.buffer_size;
-	}
-}
-
 int persistent_reader__add(struct persistent_reader *reader, const struct persistent_ns *ns,
 			   const struct persistent_member *member, int fd)
 {
-	struct persistent_buffer *buffers, *buf;
+	struct persistent_buffer *buffers;
 	int err;
 
 	buffers = realloc(reader->buffers, (reader->nr + 1) * sizeof(*buffers));
@@ -170,30 +107,10 @@ int persistent_reader__add(struct persistent_reader *reader, const struct persis
 		return -ENOMEM;
 	reader->buffers = buffers;
 
-	buf = &buffers[reader->nr];
-	memset(buf, 0, sizeof(*buf));
-	buf->ns = ns;
-	buf->id = member->id;
-	err = map_current(&buf->map, fd, member->buffer_size, member->cpu);
-	if (err)
-		return err;
-
-	/*
-	 * It may be the copy of a live buffer: the kernel knows what of it is whole, and
-	 * cannot be asked any more once the snapshot is deleted.
-	 */
-	if (ns->snapshot) {
-		struct perf_event_persist_member info;
-
-		err = persistent__get_event(fd, &info);
-		if (err) {
-			perf_mmap__munmap(&buf->map);
-			return err;
-		}
-		buf->reserved = info.head;
-	}
-	reader->nr++;
-	return 0;
+	err = persistent_buffer__init(&buffers[reader->nr], ns, member, fd);
+	if (!err)
+		reader->nr++;
+	return err;
 }
 
 /* Copies of one buffer: the live one first, and then one snapshot after the other, back in time */
@@ -216,81 +133,6 @@ static void reader__sort(struct persistent_reader *reader)
 	reader->sorted = true;
 }
 
-static int reader__alloc_copy(struct persistent_reader *reader, size_t size)
-{
-	if (size <= reader->copy_size)
-		return 0;
-
-	free(reader->copy);
-	reader->copy = malloc(size);
-	reader->copy_size = reader->copy ? size : 0;
-	return reader->copy ? 0 : -ENOMEM;
-}
-
-static bool is_gone(int err)
-{
-	return err == -ENOENT || err == -ENODEV;
-}
-
-static void buffer__note_next(struct persistent_buffer *buf,
-			      const struct perf_event_persist_member *info)
-{
-	if (info->buffer_seq > buffer__seq(buf))
-		buf->next_size = info->buffer_size;
-}
-
-/*
- * Up to where have writers reserved? Read on the CPU of the event itself. Of a
- * buffer that was replaced meanwhile no more is said than that.
- */
-static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
-{
-	struct perf_event_persist_member info;
-	int err;
-
-	err = persistent__get_event(buf->map.fd, &info);
-
-	/* Deleted meanwhile: the event stopped, and with it the writers. */
-	if (is_gone(err)) {
-		*reserved = perf_mmap__read_head(&buf->map);
-		return 0;
-	}
-
-	if (!err) {
-		*reserved = info.head;
-		buffer__note_next(buf, &info);
-	}
-	return err;
-}
-
-/* There is nothing new in it, but maybe in the one that took its place. */
-static int buffer__check_replaced(struct persistent_buffer *buf)
-{
-	struct perf_event_persist_member info;
-	int err = persistent_ns__get_member(buf->ns, buf->id, &info);
-
-	if (!err)
-		buffer__note_next(buf, &info);
-	return is_gone(err) ? 0 : err;
-}
-
-/* Copy what is new, which ends at @head. */
-static int buffer__copy_fresh(struct persistent_buffer *buf, struct persistent_reader *reader,
-			      u64 *head, u64 *len)
-{
-	int err;
-
-	*head = perf_mmap__read_head(&buf->map);
-	*len = min(buf->pos - *head, (u64)buf->map.mask + 1);
-	*len = min(*len, reader->each);
-	err = reader__alloc_copy(reader, *len);
-	if (!err && *len) {
-		perf_mmap__copy(&buf->map, *head, *len, reader->copy);
-		perf_mmap__drop_pages(&buf->map, *head, *len);
-	}
-	return err;
-}
-
 /*
  * How many bytes of the copy are in what was read before? Positions are the same in all
  * copies of a buffer, and older ones begin further up.
@@ -308,30 +150,6 @@ static u64 buffer__known(const struct persistent_buffer *buf,
 	return covered - head;
 }
 
-/* Copy what is new, and find out what of it was not overwritten meanwhile. */
-static int buffer__copy_whole(struct persistent_buffer *buf, struct persistent_reader *reader,
-			      u64 *head, u64 *len)
-{
-	u64 size = (u64)buf->map.mask + 1, reserved, overwritten;
-	int err;
-
-	err = buffer__copy_fresh(buf, reader, head, len);
-	if (err)
-		return err;
-
-	reserved = *head;
-	err = *len ? buffer__reserved(buf, &reserved) : buffer__check_replaced(buf);
-
-	/* Its last records came after the copy. There are going to be no others. */
-	if (!err && buf->next_size) {
-		err = buffer__copy_fresh(buf, reader, head, len);
-		reserved = *head;
-	}
-	overwritten = min(*head - reserved, size);
-	*len = min(*len, size - overwritten);
-	return err;
-}
-
 /* Have what is in @records handed on by the next read. */
 static int buffer__add(struct persistent_buffer *buf, struct persistent_reader *reader,
 		       const struct persistent_records *records)
@@ -340,7 +158,7 @@ static int buffer__add(struct persistent_buffer *buf, struct persistent_reader *
 	int err;
 
 	if (!buf->started) {
-		buf->first_seq = buffer__seq(buf);
+		buf->first_seq = persistent_buffer__seq(buf);
 		buf->covered = records->head;
 		known = buffer__known(buf, reader, records->head);
 	}
@@ -374,44 +192,19 @@ static int buffer__copy_mapped(struct persistent_buffer *buf, struct persistent_
 {
 	struct persistent_records records = { .len = 0 };
 	int err = reader__check_end(reader) ?:
-		  buffer__copy_whole(buf, reader, &records.head, &records.len);
+		  persistent_buffer__copy(buf, &reader->copy, &records.head, &records.len);
 
-	records.copy = reader->copy;
+	records.copy = reader->copy.data;
 	return err ?: buffer__add(buf, reader, &records);
 }
 
 /* Nobody writes to it any more. */
 static int buffer__add_snapshot(struct persistent_buffer *buf, struct persistent_reader *reader)
 {
-	u64 size = (u64)buf->map.mask + 1, overwritten;
-	struct persistent_records records = {
-		.map  = &buf->map,
-		.head = perf_mmap__read_head(&buf->map),
-	};
+	struct persistent_records records = { .map = &buf->map };
 
-	overwritten = min(records.head - buf->reserved, size);
-	records.len = min(buf->pos - records.head, size - overwritten);
-	records.len = min(records.len, reader->each);
+	persistent_buffer__frozen(buf, reader->copy.max, &records.head, &records.len);
 	return reader__check_end(reader) ?: buffer__add(buf, reader, &records);
-}
-
-/* Go on at the start of the buffer that took the place of this one. */
-static int buffer__map_next(struct persistent_buffer *buf)
-{
-	u64 seq = buffer__seq(buf);
-	struct perf_mmap map = { .base = NULL };
-	int err = map_current(&map, buf->map.fd, buf->next_size, buf->map.cpu.cpu);
-
-	if (err)
-		return err;
-
-	perf_mmap__munmap(&buf->map);
-	buf->map = map;
-	buf->pos = 0;
-	buf->next_size = 0;
-	buf->started = true;
-	buf->skipped += buffer__seq(buf) - seq - 1;
-	return 0;
 }
 
 static int buffer__copy(struct persistent_buffer *buf, struct persistent_reader *reader)
@@ -423,20 +216,14 @@ static int buffer__copy(struct persistent_buffer *buf, struct persistent_reader 
 
 	err = buffer__copy_mapped(buf, reader);
 	while (!err && buf->next_size) {
-		err = buffer__map_next(buf);
+		err = persistent_buffer__map_next(buf);
 		/* Deleted meanwhile, and what is in there with it */
-		if (is_gone(err))
+		if (persistent_buffer__is_gone(err))
 			return 0;
 		if (!err)
 			err = buffer__copy_mapped(buf, reader);
 	}
 	return err;
-}
-
-/* What there is to copy now, more or less */
-static u64 buffer__unread(struct persistent_buffer *buf)
-{
-	return min_t(u64, buf->pos - perf_mmap__read_head(&buf->map), buf->map.mask);
 }
 
 void persistent_reader__set_progress(struct persistent_reader *reader,
@@ -450,7 +237,7 @@ u64 persistent_reader__unread(struct persistent_reader *reader)
 	u64 unread = 0;
 
 	for (int i = 0; i < reader->nr; i++)
-		unread += buffer__unread(&reader->buffers[i]);
+		unread += persistent_buffer__unread(&reader->buffers[i]);
 	return unread;
 }
 
@@ -477,7 +264,7 @@ static u64 reader__sum_of(struct persistent_reader *reader, u64 each)
 	u64 sum = 0;
 
 	for (int i = 0; i < reader->nr; i++)
-		sum += min(buffer__unread(&reader->buffers[i]), each);
+		sum += min(persistent_buffer__unread(&reader->buffers[i]), each);
 	return sum;
 }
 
@@ -486,18 +273,18 @@ static void reader__share_limit(struct persistent_reader *reader)
 {
 	u64 too_much = reader->limit;
 
-	reader->each = ULLONG_MAX;
+	reader->copy.max = ULLONG_MAX;
 	if (!reader->limit || persistent_reader__unread(reader) <= reader->limit)
 		return;
 
-	reader->each = reader->limit / reader->nr;
-	while (too_much - reader->each > 1) {
-		u64 each = reader->each + (too_much - reader->each) / 2;
+	reader->copy.max = reader->limit / reader->nr;
+	while (too_much - reader->copy.max > 1) {
+		u64 each = reader->copy.max + (too_much - reader->copy.max) / 2;
 
 		if (reader__sum_of(reader, each) > reader->limit)
 			too_much = each;
 		else
-			reader->each = each;
+			reader->copy.max = each;
 	}
 }
 
@@ -509,7 +296,7 @@ static int reader__copy(struct persistent_reader *reader)
 	persistent_merge__expect(reader->merge, reader->nr);
 	for (int i = 0; i < reader->nr && !err; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
-		u64 unread = buffer__unread(buf);
+		u64 unread = persistent_buffer__unread(buf);
 
 		if (buf->copied)
 			continue;
@@ -524,8 +311,7 @@ static int reader__copy(struct persistent_reader *reader)
 	}
 
 	/* As large as the largest of them, and there may be no next time */
-	zfree(&reader->copy);
-	reader->copy_size = 0;
+	persistent_copy__exit(&reader->copy);
 	return err;
 }
 

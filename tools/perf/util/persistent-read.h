@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Read what the buffers of persistent events hold, all of them together. */
 #ifndef __PERF_PERSISTENT_READ_H
 #define __PERF_PERSISTENT_READ_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* What is to be read of one buffer of persistent events, block by block. */
 #ifndef __PERF_PERSISTENT_RUN_H
 #define __PERF_PERSISTENT_RUN_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* The directory that snapshots of a namespace are saved to. */
 #ifndef __PERF_PERSISTENT_SAVE_DIR_H
 #define __PERF_PERSISTENT_SAVE_DIR_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Which snapshot is the next to be saved. */
 #ifndef __PERF_PERSISTENT_SAVE_QUEUE_H
 #define __PERF_PERSISTENT_SAVE_QUEUE_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Save the snapshots of a namespace as they come. */
 #ifndef __PERF_PERSISTENT_SAVE_H
 #define __PERF_PERSISTENT_SAVE_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* A part of what the buffers of persistent events hold: by time, by size. */
 #ifndef __PERF_PERSISTENT_SLICE_H
 #define __PERF_PERSISTENT_SLICE_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Sort the members of a namespace into what people call events. */
 #ifndef __PERF_PERSISTENT_SORT_H
 #define __PERF_PERSISTENT_SORT_H
 

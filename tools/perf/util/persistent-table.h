@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Tables that fit a terminal. */
 #ifndef __PERF_PERSISTENT_TABLE_H
 #define __PERF_PERSISTENT_TABLE_H
 

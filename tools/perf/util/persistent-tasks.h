@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Tasks that are older than a namespace of persistent events. */
 #ifndef __PERF_PERSISTENT_TASKS_H
 #define __PERF_PERSISTENT_TASKS_H
 

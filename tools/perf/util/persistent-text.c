@@ -157,16 +157,36 @@ static int print_lines(struct text *text, FILE *file)
 	return err;
 }
 
+/* The kernel copies all that a file shows, so of one CPU alone its own is opened. */
+static int open_text(struct text *text)
+{
+	char path[PERF_PERSIST_NAME_SIZE + sizeof("/per_cpu/cpu2147483647/text")];
+	int cpu = -1, fd = -1;
+
+	if (text->cpus && perf_cpu_map__nr(text->cpus) == 1)
+		cpu = perf_cpu_map__cpu(text->cpus, 0).cpu;
+	if (cpu >= 0) {
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/text", text->ns->name, cpu);
+		fd = openat(text->dir, path, O_RDONLY | O_CLOEXEC);
+		/* There is none if the namespace has no event there, or is gone. */
+		if (fd < 0 && errno != ENOENT)
+			return -errno;
+	}
+	if (fd < 0) {
+		snprintf(path, sizeof(path), "%s/text", text->ns->name);
+		fd = openat(text->dir, path, O_RDONLY | O_CLOEXEC);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 static int print_once(struct text *text)
 {
-	char path[PERF_PERSIST_NAME_SIZE + sizeof("/text")];
 	FILE *file;
 	int fd, err;
 
-	snprintf(path, sizeof(path), "%s/text", text->ns->name);
-	fd = openat(text->dir, path, O_RDONLY | O_CLOEXEC);
+	fd = open_text(text);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	file = fdopen(fd, "r");
 	if (!file) {
 		close(fd);

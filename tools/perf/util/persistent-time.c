@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Times that people give: how long something takes, and what a clock on a wall showed, for
- * those who were told when it happened.
+ * Times that people give: durations, and what a clock on a wall showed.
  */
 #include "persistent-time.h"
 

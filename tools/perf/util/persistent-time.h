@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Times that people give: durations, and what a clock on a wall showed. */
 #ifndef __PERF_PERSISTENT_TIME_H
 #define __PERF_PERSISTENT_TIME_H
 

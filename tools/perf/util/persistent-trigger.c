@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Triggers of namespaces of persistent events: what makes the kernel stop one, or
- * take a snapshot of it, when nobody is there to do it.
+ * Triggers of namespaces of persistent events.
+ *
+ * A trigger makes the kernel stop a namespace, or take a snapshot of it, when nobody is there
+ * to do it.
  *
  * What a trigger waits for is an event as any other, one on each CPU, or a word for
  * what is no event. Its events are made here and become members of the namespace. If it
@@ -47,8 +49,13 @@ static const struct word {
 	/* 2 is ERROR_DETECTOR_WARN. */
 	{ "warn", PERF_TRIGGER_WHEN_EVENT, "error_report:error_report_end",
 	  "error_detector == 2", "CONFIG_EVENT_TRACING=y" },
+	{ "warning", PERF_TRIGGER_WHEN_EVENT, "error_report:error_report_end",
+	  "error_detector == 2", "CONFIG_EVENT_TRACING=y" },
 	{ "hung-task", PERF_TRIGGER_WHEN_EVENT, "sched:sched_process_hang",
 	  NULL, "CONFIG_DETECT_HUNG_TASK=y" },
+	{ "rcu-stall", PERF_TRIGGER_WHEN_EVENT, "rcu:rcu_stall_warning",
+	  NULL, "CONFIG_EVENT_TRACING=y and CONFIG_TREE_RCU=y" },
+	{ "oom", PERF_TRIGGER_WHEN_EVENT, "oom:mark_victim", NULL, "CONFIG_EVENT_TRACING=y" },
 };
 
 static const struct word *find_word(const char *when)
@@ -215,7 +222,8 @@ static int parse_event_str(struct evlist *evlist, const char *event)
 	err = parse_events(evlist, event, &perr);
 	if (err) {
 		parse_events_error__print(&perr, event);
-		pr_err("See 'perf list' for events; words that --when takes as well are panic, oops, warn and hung-task.\n");
+		pr_err("See 'perf list' for events; words that --when takes as well are panic, oops, warning, hung-task,\n"
+		       "rcu-stall and oom.\n");
 	}
 	parse_events_error__exit(&perr);
 	return err ? -EINVAL : check_event(evlist, event);

@@ -208,6 +208,26 @@ int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
 	return info->event_id == id ? 0 : -ENOENT;
 }
 
+/* To be freed; NULL: it has no filter, or the caller may not see it. */
+char *persistent_ns__member_filter(const struct persistent_ns *ns, u64 id)
+{
+	struct perf_event_persist_member info = { .size = sizeof(info), .event_id = id - 1 };
+	char *filter;
+
+	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_MEMBER, &info) || info.event_id != id ||
+	    !info.filter_size)
+		return NULL;
+
+	filter = malloc(info.filter_size);
+	info.event_id = id - 1;
+	info.filter = (u64)(unsigned long)filter;
+	if (filter && (ioctl(ns->fd, PERF_EVENT_IOC_GET_MEMBER, &info) || info.event_id != id))
+		zfree(&filter);
+	if (filter)
+		persistent__make_printable(filter);
+	return filter;
+}
+
 /* All but its members */
 static int ns__describe(struct persistent_ns *ns)
 {

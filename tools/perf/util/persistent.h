@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* Namespaces of persistent events and what commands do with them. */
 #ifndef __PERF_PERSISTENT_H
 #define __PERF_PERSISTENT_H
 
@@ -104,6 +105,7 @@ int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id);
 int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
 			      struct perf_event_persist_member *info);
+char *persistent_ns__member_filter(const struct persistent_ns *ns, u64 id);
 bool persistent_ns__is_gone(const struct persistent_ns *ns);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
 
@@ -180,13 +182,17 @@ int persistent_ns__delete(struct persistent_ns *ns);
 /* persistent-evlist.c */
 bool evsel__is_persistent(const struct evsel *evsel);
 bool evlist__has_persistent(struct evlist *evlist);
-bool evlist__all_attached(struct evlist *evlist);
 struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *cpu_list,
 					     enum persistent_use use);
-int evlist__config_attached(struct evlist *evlist, struct record_opts *opts);
 void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
 u64 persistent__ended_ns_ago(const struct persistent *persistent);
+
+/* persistent-config.c */
+bool evlist__all_attached(struct evlist *evlist);
+int evsel__check_unchanged(struct evsel *evsel);
+int evlist__check_sample_types(struct evlist *evlist);
+int evlist__config_attached(struct evlist *evlist, struct record_opts *opts);
 
 /* persistent-stat.c */
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx);

@@ -31,6 +31,8 @@
 
 #define MIN_SIZE	((size_t)SZ_64K)
 #define MAX_SIZE	((size_t)SZ_16M)
+/* While the file is written again, which takes seconds */
+#define MAX_HELD_SIZE	((size_t)SZ_256M)
 
 /*
  * Opening
@@ -168,7 +170,7 @@ static void tell_err(struct record_aux *aux, int err)
 		errno = -err;
 		pr_err("Cannot write what is known of tasks: %m. It is kept in memory for now.\n");
 	}
-	if (!err && aux->err)
+	if (!err && (aux->err || aux->nr_dropped))
 		pr_err("What is known of tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
 		       aux->nr_dropped);
 	if (!err)
@@ -196,6 +198,10 @@ int record_aux__flush(struct record_aux *aux)
 	if (!err) {
 		aux->data_size += aux->len;
 		aux->len = 0;
+		if (aux->size > MAX_SIZE) {
+			zfree(&aux->buf);
+			aux->size = 0;
+		}
 		err = write_data_size(aux);
 	}
 	tell_err(aux, err);
@@ -205,10 +211,13 @@ int record_aux__flush(struct record_aux *aux)
 /* Those that come later are dropped, so that what is there is without a gap. */
 void record_aux__write(struct record_aux *aux, const void *buf, size_t size)
 {
-	size_t wanted = max(aux->size, MIN_SIZE);
+	size_t wanted = max(aux->size, MIN_SIZE), limit = aux->held ? MAX_HELD_SIZE : MAX_SIZE;
 	char *larger;
 
-	if (aux->len + size > MAX_SIZE && (record_aux__flush(aux) || aux->len + size > MAX_SIZE)) {
+	if (aux->len + size > limit && !aux->held)
+		record_aux__flush(aux);
+	/* Nothing follows a gap, not even what is small enough for the room that is left. */
+	if (aux->len && (aux->nr_dropped || aux->len + size > limit)) {
 		aux->nr_dropped += size;
 		return;
 	}
@@ -260,23 +269,6 @@ static int write_trimmed(void *arg)
 	return err;
 }
 
-/* What came meanwhile */
-static int copy_tail(const struct record_aux *aux, u64 pos, struct record_file *file)
-{
-	char buf[SZ_64K];
-
-	while (pos < aux->data_size) {
-		size_t size = min((u64)sizeof(buf), aux->data_size - pos);
-		ssize_t ret = pread(aux->fd, buf, size, aux->data_offset + pos);
-
-		if (ret <= 0)
-			return ret ? -errno : -EIO;
-		record_file__write(file, buf, ret);
-		pos += ret;
-	}
-	return file->err;
-}
-
 static void replace_file(struct record_aux *aux, int fd, u64 data_size)
 {
 	close(aux->fd);
@@ -293,10 +285,10 @@ int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
 	u64 before = aux->data_size, after = 0;
 	int err = record_file__create(&file, parts->aux);
 
+	/* What comes meanwhile would be in the old file alone, or twice in the new one. */
+	aux->held = true;
 	if (!err) {
 		err = record_file__run(write_trimmed, &work, idle, arg);
-		if (!err)
-			err = copy_tail(aux, before, &file);
 		after = file.pos - aux->data_offset;
 		if (!err && flock(file.fd, LOCK_EX | LOCK_NB))
 			err = -errno;
@@ -309,6 +301,7 @@ int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
 		}
 	}
 
+	aux->held = false;
 	/* It may have its name, although that is not on disk. */
 	if (file.fd >= 0)
 		replace_file(aux, file.fd, after);
@@ -322,7 +315,7 @@ int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
 	if (!quiet)
 		fprintf(stderr, "[ perf record: %" PRIu64 " of %" PRIu64 " bytes in %s were still of use ]\n",
 			after, before, parts->aux);
-	return write_data_size(aux);
+	return record_aux__flush(aux);
 }
 
 /*

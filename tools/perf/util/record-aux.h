@@ -20,6 +20,7 @@ struct record_aux {
 	u64	nr_dropped;	/* bytes for which there was no room */
 	int	err;		/* why the last write failed; 0: it did not */
 	u64	trimmed_size;	/* what was left the last time */
+	bool	held;		/* the file is not to change now */
 };
 
 /* Has it alone, until it is closed. Says what is wrong. */

@@ -76,29 +76,57 @@ int record_daemon__detach(struct record_daemon *daemon)
 	return 0;
 }
 
-/* Whoever has a lock on it is running. */
+static bool has_name(const char *path, int fd)
+{
+	struct stat mine, there;
+
+	return !fstat(fd, &mine) && !lstat(path, &there) && mine.st_ino == there.st_ino &&
+	       mine.st_dev == there.st_dev;
+}
+
+/*
+ * Whoever has a lock on it is running, unless it was removed before it was locked. It is empty
+ * until signals are for perf to handle, so that nobody sends any before.
+ */
 static int open_pid_file(struct record_daemon *daemon)
 {
 	const char *path = daemon->pid_path;
-	int err = 0;
+	int fd, err = 0;
 
-	daemon->pid_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-	if (daemon->pid_fd < 0 || flock(daemon->pid_fd, LOCK_EX | LOCK_NB))
-		err = -errno;
+	for (;;) {
+		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
+			err = -errno;
+			break;
+		}
+		if (has_name(path, fd)) {
+			daemon->pid_fd = fd;
+			break;
+		}
+		close(fd);
+	}
+
 	if (err == -EWOULDBLOCK) {
-		pr_err("Another 'perf record --daemon' has written %s.\n", path);
+		pr_err("Another 'perf record --daemon' has written %s: use another --pid-file.\n",
+		       path);
 	} else if (err) {
 		pr_err("Cannot open %s: %m\n", path);
-	} else if (ftruncate(daemon->pid_fd, 0) || dprintf(daemon->pid_fd, "%d\n", getpid()) < 0) {
+	} else if (ftruncate(fd, 0)) {
 		err = -errno;
 		pr_err("Cannot write to %s: %m\n", path);
 	}
-
-	if (err && daemon->pid_fd >= 0) {
-		close(daemon->pid_fd);
-		daemon->pid_fd = -1;
-	}
+	if (err && daemon->pid_fd < 0 && fd >= 0)
+		close(fd);
 	return err;
+}
+
+static int write_pid(struct record_daemon *daemon)
+{
+	if (daemon->pid_fd >= 0 && dprintf(daemon->pid_fd, "%d\n", getpid()) < 0) {
+		pr_err("Cannot write to %s: %m\n", daemon->pid_path);
+		return -EIO;
+	}
+	return 0;
 }
 
 static int open_log(struct record_daemon *daemon)
@@ -153,13 +181,15 @@ static void notify(const char *state)
 		close(fd);
 }
 
-void record_daemon__ready(struct record_daemon *daemon)
+int record_daemon__ready(struct record_daemon *daemon)
 {
-	int null;
+	int null, err = write_pid(daemon);
 
+	if (err)
+		return err;
 	if (daemon->foreground < 0) {
 		notify("READY=1");
-		return;
+		return 0;
 	}
 
 	fflush(NULL);
@@ -170,11 +200,13 @@ void record_daemon__ready(struct record_daemon *daemon)
 	}
 	dup2(daemon->log_fd, STDOUT_FILENO);
 	dup2(daemon->log_fd, STDERR_FILENO);
-	/* If it does not wait any more, nobody does. */
-	if (write(daemon->foreground, "", 1) < 0)
-		pr_debug("nobody waits in the foreground: %m\n");
+	if (write(daemon->foreground, "", 1) < 0) {
+		err = -errno;
+		pr_err("It ends, as who started it did so before it recorded.\n");
+	}
 	close(daemon->foreground);
 	daemon->foreground = -1;
+	return err;
 }
 
 /*
@@ -294,10 +326,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 /* Somebody may have put another one there. */
 static void remove_own(const char *path, int fd)
 {
-	struct stat mine, there;
-
-	if (!fstat(fd, &mine) && !lstat(path, &there) && mine.st_ino == there.st_ino &&
-	    mine.st_dev == there.st_dev)
+	if (has_name(path, fd))
 		unlink(path);
 }
 

@@ -36,8 +36,11 @@ int record_daemon__detach(struct record_daemon *daemon);
 
 /* Open its files. Says what is wrong. */
 int record_daemon__open(struct record_daemon *daemon, const char *path);
-/* It records: say so to whoever waits, and write to the log from here on. */
-void record_daemon__ready(struct record_daemon *daemon);
+/*
+ * It records: say so in the pid file and to whoever waits, and write to the log from here on. Fails
+ * if who started it is gone, which is how people end what they do not want.
+ */
+int record_daemon__ready(struct record_daemon *daemon);
 /* Remove the oldest files with samples if there are too many. @path, the newest, stays. */
 void record_daemon__prune(struct record_daemon *daemon, const char *path);
 /* Make one file of all that it wrote. */

@@ -2,7 +2,8 @@
 /*
  * perf record --daemon: make a file of what is in memory.
  *
- * Memory is copied, which takes less time than to write it, so that recording goes on meanwhile.
+ * Memory is copied, which takes less time than to write it, so that recording goes on meanwhile:
+ * while it is copied as well, if the kernel can say what was overwritten, see record-live.c.
  * Nothing is taken out of it: if the file cannot be written, the next one has the same samples.
  */
 #include "record-dump.h"
@@ -14,14 +15,17 @@
 #include <linux/bitmap.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
+#include <internal/mmap.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include "debug.h"
 #include "event.h"
 #include "evlist.h"
 #include "header.h"
+#include "machine.h"
 #include "mmap.h"
 #include "record-file.h"
+#include "record-live.h"
 #include "session.h"
 #include "synthetic-events.h"
 #include "tool.h"
@@ -79,49 +83,56 @@ void record_header__exit(struct record_header *header)
  * Copies
  */
 
-/* Called once or twice for a buffer */
-static int add_copy(struct mmap *map, void *to, void *buf, size_t size)
+/* Memory that is there: none has to be found while recording pauses. */
+static int prepare_copy(struct record_copy *copy, struct mmap *map, bool only_new)
 {
-	struct record_dump *dump = to;
-	int nr = dump->nr_copies;
+	u64 size = (u64)map->core.mask + 1, used;
 
-	if (!dump->copies[nr].buf)
-		dump->copies[nr].buf = malloc(map->core.mask + 1);
-	if (!dump->copies[nr].buf)
-		return -1;
-	memcpy(dump->copies[nr].buf + dump->copies[nr].size, buf, size);
-	dump->copies[nr].size += size;
-	dump->size += size;
-	return 0;
-}
-
-static int copy_all(struct record_dump *dump, struct evlist *evlist)
-{
-	for (int i = 0; i < evlist->core.nr_mmaps; i++) {
-		struct mmap *map = &evlist->overwrite_mmap[i];
-
-		if (!map->core.base)
-			continue;
-		/* All that is there, and not only what came since the last time */
+	copy->map = &map->core;
+	/* It began at 0, and goes down from there. */
+	if (!only_new)
 		map->core.prev = 0;
-		if (perf_mmap__push(map, dump, add_copy) < 0)
-			return -ENOMEM;
-		if (dump->copies[dump->nr_copies].buf)
-			dump->nr_copies++;
+	used = min(map->core.prev - perf_mmap__read_head(&map->core), size);
+	copy->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy->buf == MAP_FAILED) {
+		copy->buf = NULL;
+		return -ENOMEM;
 	}
+	copy->room = size;
+	memset(copy->buf, 0, used);
 	return 0;
 }
 
-/* When it begins and ends. The size is from the kernel, and is not believed all the same. */
+static int make_copy(struct record_copy *copy, const struct record_live *live)
+{
+	copy->head = perf_mmap__read_head(copy->map);
+	copy->size = min(copy->map->prev - copy->head, (u64)copy->room);
+	perf_mmap__copy(copy->map, copy->head, copy->size, copy->buf);
+	return live->on ? record_live__check(copy->map, copy->head, &copy->size) : 0;
+}
+
+/* The oldest record may have been overwritten in part. */
+static void cut_copy(struct record_copy *copy)
+{
+	struct perf_event_header *header;
+	u64 pos;
+
+	for (pos = 0; copy->size - pos >= sizeof(*header); pos += header->size) {
+		header = copy->buf + pos;
+		if (header->size < sizeof(*header) || header->size > copy->size - pos)
+			break;
+	}
+	copy->size = pos;
+}
+
+/* When it begins and ends */
 static void look_through(struct record_dump *dump, struct evlist *evlist, void *buf, size_t size)
 {
 	union perf_event *event;
 	u64 time;
 
-	for (size_t pos = 0; size - pos >= sizeof(event->header); pos += event->header.size) {
+	for (size_t pos = 0; pos < size; pos += event->header.size) {
 		event = buf + pos;
-		if (event->header.size < sizeof(event->header) || event->header.size > size - pos)
-			break;
 		if (event->header.type != PERF_RECORD_SAMPLE ||
 		    evlist__parse_sample_timestamp(evlist, event, &time))
 			continue;
@@ -133,7 +144,21 @@ static void look_through(struct record_dump *dump, struct evlist *evlist, void *
 	}
 }
 
-int record_dump__copy(struct record_dump *dump, struct evlist *evlist)
+static int prepare_all(struct record_dump *dump, struct evlist *evlist, bool only_new)
+{
+	int err = 0;
+
+	for (int i = 0; i < evlist->core.nr_mmaps && !err; i++) {
+		struct mmap *map = &evlist->overwrite_mmap[i];
+
+		if (map->core.base)
+			err = prepare_copy(&dump->copies[dump->nr_copies++], map, only_new);
+	}
+	return err;
+}
+
+int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
+		      const struct record_live *live, bool only_new)
 {
 	int err;
 
@@ -142,26 +167,38 @@ int record_dump__copy(struct record_dump *dump, struct evlist *evlist)
 	if (!dump->copies)
 		return -ENOMEM;
 
-	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_DATA_PENDING);
-	err = copy_all(dump, evlist);
+	err = prepare_all(dump, evlist, only_new);
+	if (!err && !live->on)
+		evlist__toggle_bkw_mmap(evlist, BKW_MMAP_DATA_PENDING);
+	for (int i = 0; i < dump->nr_copies && !err; i++)
+		err = make_copy(&dump->copies[i], live);
+	/* If nothing was paused, these change nothing. */
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_EMPTY);
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_RUNNING);
 	if (err) {
-		/* The one that failed has some of it, or nothing. */
-		dump->nr_copies++;
 		record_dump__exit(dump);
 		return err;
 	}
 
-	for (int i = 0; i < dump->nr_copies; i++)
-		look_through(dump, evlist, dump->copies[i].buf, dump->copies[i].size);
+	for (int i = 0; i < dump->nr_copies; i++) {
+		cut_copy(&dump->copies[i]);
+		dump->size += dump->copies[i].size;
+	}
 	return 0;
+}
+
+void record_dump__forget(struct record_dump *dump)
+{
+	for (int i = 0; i < dump->nr_copies; i++)
+		dump->copies[i].map->prev = dump->copies[i].head;
 }
 
 void record_dump__exit(struct record_dump *dump)
 {
-	for (int i = 0; i < dump->nr_copies; i++)
-		free(dump->copies[i].buf);
+	for (int i = 0; i < dump->nr_copies; i++) {
+		if (dump->copies[i].buf)
+			munmap(dump->copies[i].buf, dump->copies[i].room);
+	}
 	dump->nr_copies = 0;
 	zfree(&dump->copies);
 }
@@ -192,12 +229,46 @@ static int add_kernel_map(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
-/* None are no reason to fail. */
-static void find_kernel_maps(struct kernel_maps *maps, struct machine *machine)
+/*
+ * None are no reason to fail. They are of now, as modules may have been loaded since perf began,
+ * of which the kernel writes no record.
+ */
+static void find_kernel_maps(struct kernel_maps *maps, const struct machine *host)
 {
-	if (perf_event__synthesize_kernel_mmap(&maps->tool, add_kernel_map, machine) < 0 ||
+	struct machine *machine = machine__new_host();
+
+	/* The records end as others do. */
+	if (machine)
+		machine->id_hdr_size = host->id_hdr_size;
+	if (!machine ||
+	    perf_event__synthesize_kernel_mmap(&maps->tool, add_kernel_map, machine) < 0 ||
 	    perf_event__synthesize_modules(&maps->tool, add_kernel_map, machine) < 0)
 		pr_debug("no kernel maps for samples\n");
+	machine__delete(machine);
+}
+
+struct prepare_work {
+	struct record_dump	*dump;
+	struct perf_session	*session;
+	struct evlist		*evlist;
+	struct kernel_maps	*maps;
+	struct record_header	*header;
+};
+
+/* In a thread, as it reads much below /proc and /sys */
+static int prepare(void *arg)
+{
+	struct prepare_work *work = arg;
+	struct record_dump *dump = work->dump;
+
+	for (int i = 0; i < dump->nr_copies; i++)
+		look_through(dump, work->evlist, dump->copies[i].buf, dump->copies[i].size);
+	work->evlist->first_sample_time = dump->first;
+	work->evlist->last_sample_time = dump->last;
+	if (!evlist__exclude_kernel(work->evlist))
+		find_kernel_maps(work->maps, &work->session->machines.host);
+	return record_header__init(work->header, work->session, work->evlist,
+				   work->maps->size + dump->size, /*features=*/true);
 }
 
 static int write_all(struct record_dump *dump, const struct record_header *header,
@@ -217,23 +288,29 @@ int record_dump__write(struct record_dump *dump, struct perf_session *session,
 {
 	struct record_file file = { .idle = idle, .arg = arg };
 	struct kernel_maps maps = {};
-	struct record_header header;
-	int err;
+	struct record_header header = {};
+	struct prepare_work work = {
+		.dump	 = dump,
+		.session = session,
+		.evlist	 = evlist,
+		.maps	 = &maps,
+		.header	 = &header,
+	};
+	int err = record_file__run(prepare, &work, idle, arg) ?: record_file__create(&file, path);
 
-	if (!evlist__exclude_kernel(evlist))
-		find_kernel_maps(&maps, &session->machines.host);
-	evlist->first_sample_time = dump->first;
-	evlist->last_sample_time = dump->last;
-
-	err = record_header__init(&header, session, evlist, maps.size + dump->size,
-				  /*features=*/true) ?:
-	      record_file__create(&file, path);
 	if (!err) {
 		err = write_all(dump, &header, &maps, &file);
 		if (err)
 			record_file__abort(&file);
 		else
 			err = record_file__commit(&file, RECORD_FILE__FAILS);
+	}
+	if (err && file.named) {
+		/* There it is, and counts like any other. */
+		errno = -err;
+		pr_warning("WARNING: %s may be gone after a power failure: cannot sync its directory: %m\n",
+			   path);
+		err = 0;
 	}
 	record_header__exit(&header);
 	free(maps.buf);

@@ -7,13 +7,18 @@
 #include <stddef.h>
 
 struct evlist;
+struct perf_mmap;
 struct perf_session;
+struct record_live;
 
 /* What the memory of -M held at one time */
 struct record_dump {
-	struct {
-		void	*buf;
-		size_t	size;
+	struct record_copy {
+		struct perf_mmap *map;
+		void		*buf;
+		size_t		room;
+		u64		size;
+		u64		head;	/* where it begins */
 	}	*copies;	/* of each buffer */
 	int	nr_copies;
 	u64	size;
@@ -22,9 +27,15 @@ struct record_dump {
 	u64	last;
 };
 
-/* Samples that come meanwhile are not recorded. */
-int record_dump__copy(struct record_dump *dump, struct evlist *evlist);
-/* Make a file of it. @idle is called while the disk is slow. */
+/*
+ * Copy what is in memory, or with @only_new what came since record_dump__forget(). Unless copies
+ * are live, samples that come meanwhile are not recorded.
+ */
+int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
+		      const struct record_live *live, bool only_new);
+/* It was written, and is not new any more. */
+void record_dump__forget(struct record_dump *dump);
+/* Make a file of it. @idle is called while this, or the disk, is slow. */
 int record_dump__write(struct record_dump *dump, struct perf_session *session,
 		       struct evlist *evlist, const char *path,
 		       void (*idle)(void *arg), void *arg);

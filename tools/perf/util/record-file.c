@@ -17,11 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <linux/kernel.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
+#include "debug.h"
 
 #define BUF_SIZE	SZ_1M
 #define IDLE_MS		20
@@ -31,6 +33,7 @@ static int init_buf(struct record_file *file, int fd)
 	file->fd = fd;
 	file->path = NULL;
 	file->tmp = NULL;
+	file->named = false;
 	file->len = 0;
 	file->pos = 0;
 	file->err = 0;
@@ -64,6 +67,9 @@ int record_file__create(struct record_file *file, const char *path)
 		err = -errno;
 		zfree(&file->tmp);
 		record_file__abort(file);
+	} else if (flock(file->fd, LOCK_EX | LOCK_NB)) {
+		/* Not all file systems have locks, and it takes bad luck to need this one. */
+		pr_debug("cannot lock %s: %m\n", file->tmp);
 	}
 	return err;
 }
@@ -245,6 +251,7 @@ int record_file__commit_fd(struct record_file *file, enum record_file_old old)
 		return err;
 	}
 	zfree(&file->tmp);
+	file->named = true;
 	err = record_file__sync_dir(file->path);
 	free_names(file);
 	return err;

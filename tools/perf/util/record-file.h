@@ -3,6 +3,7 @@
 #define __PERF_RECORD_FILE_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What happens to a file that has the name already */
@@ -17,6 +18,7 @@ struct record_file {
 	int	fd;
 	char	*path;
 	char	*tmp;		/* NULL: it has no other name */
+	bool	named;		/* it has the name that it was to get */
 	char	*buf;
 	size_t	len;		/* bytes in it that are still to be written */
 	u64	pos;		/* bytes that were written, or are in it */
@@ -25,7 +27,10 @@ struct record_file {
 	void	*arg;
 };
 
-/* Make .NAME.XXXXXX.tmp beside @path. What was set of idle and arg before stays. */
+/*
+ * Make .NAME.XXXXXX.tmp beside @path, with a lock on it as long as somebody writes to it. What was
+ * set of idle and arg before stays.
+ */
 int record_file__create(struct record_file *file, const char *path);
 /* Write to @fd instead, which has no name to get, and end with record_file__finish(). */
 int record_file__attach(struct record_file *file, int fd);
@@ -35,7 +40,8 @@ int record_file__write(struct record_file *file, const void *buf, size_t size);
 
 /*
  * Have it on disk under its name. Closes the file, and removes it if something fails: with -EEXIST
- * if there is one of that name, and @old says so.
+ * if there is one of that name, and @old says so. If all that fails is to have the name on disk,
+ * the file stays, and @named says so.
  */
 int record_file__commit(struct record_file *file, enum record_file_old old);
 /* The same for a caller that goes on to use the descriptor, which is -1 if there is no file */

@@ -24,6 +24,7 @@
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
+#include "record-live.h"
 #include "string2.h"
 #include "units.h"
 #include "util.h"
@@ -145,13 +146,18 @@ u64 record_memory__size(struct evlist *evlist)
 	return nr_buffers(evlist) * evlist->overwrite_size;
 }
 
-void record_memory__print(struct evlist *evlist, bool daemon)
+void record_memory__print(struct evlist *evlist, const struct record_live *live, bool daemon)
 {
 	u64 nr = nr_buffers(evlist);
 	char all[SIZE_LEN], each[SIZE_LEN];
 
 	unit_number__scnprintf_exact(all, sizeof(all), record_memory__size(evlist));
 	unit_number__scnprintf_exact(each, sizeof(each), evlist->overwrite_size);
+	if (live->on)
+		fprintf(stderr, "[ perf record: recording goes on while memory is copied ]\n");
+	else
+		fprintf(stderr, "[ perf record: recording pauses while memory is copied: %s ]\n",
+			live->why);
 	fprintf(stderr, "[ perf record: memory of %s, %s in each of %" PRIu64 " buffers, is written on 'kill -USR%d %d' ]\n",
 		all, each, nr, daemon ? 1 : 2, getpid());
 }

@@ -7,6 +7,7 @@
 
 struct evlist;
 struct option;
+struct record_live;
 
 int record_memory__parse(const struct option *opt, const char *str, int unset);
 
@@ -20,7 +21,7 @@ int record_memory__share(struct evlist *evlist, u64 size);
 int record_memory__check(struct evlist *evlist);
 
 u64 record_memory__size(struct evlist *evlist);
-/* How much it is, and what to do to have it written */
-void record_memory__print(struct evlist *evlist, bool daemon);
+/* How much it is, what to do to have it written, and whether that takes a pause */
+void record_memory__print(struct evlist *evlist, const struct record_live *live, bool daemon);
 
 #endif /* __PERF_RECORD_MEMORY_H */

@@ -5,7 +5,8 @@
  *	perf.data.auxiliary				tasks, maps and the like
  *	perf.data.auxiliary.old				of the recording before, if samples need it
  *	perf.data.sample.20261124T130502.123456Z	samples, and when they were written (UTC)
- *	.perf.data.sample.20261124T130502.123456Z.XXXXXX.tmp	until it is whole
+ *	.perf.data.sample.20261124T130502.123456Z.XXXXXX.tmp	until it is whole, and the same
+ *							for perf.data and perf.data.auxiliary
  *	perf.data					all of them, when they were combined
  */
 #include "record-parts.h"
@@ -24,6 +25,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/zalloc.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include "data-join.h"
 #include "debug.h"
@@ -98,8 +100,10 @@ static bool is_unfinished(const struct record_parts *parts, const char *name)
 	end = sample_time(parts->name, len, name);
 	if (end)
 		end += TIME_LEN;
-	else if (!strncmp(name, parts->name, len) && !strncmp(name + len, AUX, strlen(AUX)))
-		end = name + len + strlen(AUX);
+	else if (!strncmp(name, parts->name, len))
+		end = name + len;
+	if (end && !strncmp(end, AUX, strlen(AUX)))
+		end += strlen(AUX);
 	return end && strlen(end) == TMP_LEN && end[0] == '.' && !strcmp(end + TMP_LEN - 4, ".tmp");
 }
 
@@ -230,6 +234,17 @@ char *record_parts__next(const struct record_parts *parts)
 	return asprintf(&path, "%s" SAMPLE "%s", parts->base, now) < 0 ? NULL : path;
 }
 
+/* As long as 'perf data join' writes to it, it has a lock. */
+static void remove_unlocked(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+		unlink(path);
+	if (fd >= 0)
+		close(fd);
+}
+
 static int remove_unfinished(const struct record_parts *parts, const char *name,
 			     void *arg __maybe_unused)
 {
@@ -237,7 +252,7 @@ static int remove_unfinished(const struct record_parts *parts, const char *name,
 
 	if (!is_unfinished(parts, name) || asprintf(&path, "%s/%s", parts->dir, name) < 0)
 		return 0;
-	unlink(path);
+	remove_unlocked(path);
 	free(path);
 	return 0;
 }

@@ -2,8 +2,8 @@
 /*
  * perf record --trigger: write what is in memory when an event happens.
  *
- * The events have buffers of their own, of which nobody reads more than that there is something in
- * them. A BPF program writes to an event that it finds in a map, one for each CPU.
+ * The events have buffers of their own, of which nobody reads more than which process it was. A BPF
+ * program writes to an event that it finds in a map, one for each CPU.
  */
 #include "record-trigger.h"
 
@@ -12,16 +12,20 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <api/fd/array.h>
 #include <internal/mmap.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <perf/evlist.h>
+#include <perf/event.h>
 #include <perf/mmap.h>
 #include <subcmd/parse-options.h>
 #include "cpumap.h"
 #include "debug.h"
+#include "event.h"
 #include "evlist.h"
 #include "evsel.h"
 #include "mmap.h"
@@ -34,8 +38,9 @@
 #endif
 
 #define BPF_PREFIX	"bpf:"
-/* Of pages: each event is looked at as soon as it is there. */
-#define BUFFER_PAGES	1
+/* Each event is looked at as soon as it is there, but perf may cause many while it writes. */
+#define BUFFER_PAGES	8
+#define COOL_DOWN_NS	NSEC_PER_SEC
 
 int record_trigger__parse(const struct option *opt, const char *str, int unset)
 {
@@ -199,26 +204,71 @@ int record_trigger__add_to_poll(struct record_trigger *trigger, struct fdarray *
 	return 0;
 }
 
-bool record_trigger__has_fired(struct record_trigger *trigger)
+/* In a sample the pid is at a place that does not depend on what it has besides. */
+static bool is_own(struct evlist *evlist, const union perf_event *event)
 {
-	bool fired = false;
+	/* They differ in nothing that comes before it. */
+	u64 type = evlist__first(evlist)->core.attr.sample_type;
+	const __u64 *word = event->sample.array;
+
+	word += !!(type & PERF_SAMPLE_IDENTIFIER) + !!(type & PERF_SAMPLE_IP);
+	return type & PERF_SAMPLE_TID &&
+	       (const void *)(word + 1) <= (const void *)event + event->header.size &&
+	       *(const __u32 *)word == (__u32)getpid();
+}
+
+void record_trigger__look(struct record_trigger *trigger)
+{
+	union perf_event *event;
 
 	if (!trigger->evlist || !trigger->evlist->mmap)
-		return false;
+		return;
 	for (int i = 0; i < trigger->evlist->core.nr_mmaps; i++) {
 		struct perf_mmap *map = &trigger->evlist->mmap[i].core;
-		u64 head;
 
-		if (!map->base)
+		if (!map->base || perf_mmap__read_init(map) < 0)
 			continue;
-		head = perf_mmap__read_head(map);
-		if (head == map->prev)
-			continue;
-		fired = true;
-		map->prev = head;
-		perf_mmap__consume(map);
+		while ((event = perf_mmap__read_event(map))) {
+			if (event->header.type == PERF_RECORD_SAMPLE &&
+			    !is_own(trigger->evlist, event))
+				trigger->fired = true;
+			perf_mmap__consume(map);
+		}
+		perf_mmap__read_done(map);
 	}
-	return fired;
+}
+
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+bool record_trigger__has_fired(struct record_trigger *trigger)
+{
+	u64 now;
+
+	record_trigger__look(trigger);
+	if (!trigger->fired)
+		return false;
+	now = now_ns();
+	if (trigger->last && now - trigger->last < COOL_DOWN_NS)
+		return false;
+	trigger->last = now;
+	trigger->fired = false;
+	return true;
+}
+
+int record_trigger__wait_ms(const struct record_trigger *trigger)
+{
+	u64 passed;
+
+	if (!trigger->fired)
+		return -1;
+	passed = now_ns() - trigger->last;
+	return passed < COOL_DOWN_NS ? (COOL_DOWN_NS - passed) / NSEC_PER_MSEC + 1 : 0;
 }
 
 void record_trigger__exit(struct record_trigger *trigger)

@@ -32,6 +32,22 @@ chains() {
 	perf script -i "$1" -F ip,sym 2> /dev/null | grep . | sort
 }
 
+# samples FILE: each as it is, byte for byte
+samples() {
+	python3 "$(dirname "$0")"/lib/persistent_samples.py "$1" | sort
+}
+
+compare_bytes() {
+	if ! python3 --version > /dev/null 2>&1; then
+		echo "There is no python3, so the bytes of samples are not compared."
+		return
+	fi
+	samples "$data" > "$tmp/shown"
+	samples "$tmp/stream" > "$tmp/shown_stream"
+	[ -s "$tmp/shown" ] || fail "there are no samples to compare"
+	check "the same bytes" cmp "$tmp/shown" "$tmp/shown_stream"
+}
+
 keep() {
 	check "create $1" perf record -P "$1" -a -m 256K -e "$exec_event" -e page-faults/period=1/ \
 	      -e cpu-clock/freq=499,call-graph=fp/
@@ -51,6 +67,7 @@ test_data() {
 	shown "$tmp/stream" > "$tmp/shown_stream"
 	[ -s "$tmp/shown" ] || fail "there are no samples"
 	check "the same samples" diff "$tmp/shown" "$tmp/shown_stream"
+	compare_bytes
 	chains "$data" > "$tmp/shown"
 	chains "$tmp/stream" > "$tmp/shown_stream"
 	check "the same call chains" diff "$tmp/shown" "$tmp/shown_stream"

@@ -266,6 +266,20 @@ test_nobody() {
 	check "names are for all to see" sh -c "${as[*]} ctl -l | grep -q '^$ns '"
 }
 
+# Root of a user namespace has CAP_PERFMON, but not where it counts.
+test_root_of_container() {
+	local as=(unshare -U -r) verb
+
+	"${as[@]}" true 2> /dev/null || { echo "no unshare -U: not tested"; return; }
+	for verb in -r -d; do
+		refuse "root of a container, $verb" "you are root, but without" \
+		       "${as[@]}" perf ctl "$verb" "$ns"
+		check "why" grep -q "CAP_PERFMON in the initial user namespace, as in a container" \
+		      "$tmp/said"
+	done
+	check "it is still there" exists "$ns"
+}
+
 max=
 max_persistent=/proc/sys/kernel/perf_event_max_persistent
 # shellcheck disable=SC2317 # at_end calls it
@@ -309,4 +323,5 @@ test_cgroup
 test_limit
 test_no_sysfs
 test_nobody
+test_root_of_container
 exit "$failed"

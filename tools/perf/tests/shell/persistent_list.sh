@@ -39,8 +39,8 @@ ATTR = {
 EVENT = {
 	"name": (str, NONE), "sideband": (bool,), "state": (str,), "cpus": [(int,)],
 	"cpus_offline": [(int,)], "cpus_missing": [(int,)], "lost": (int,),
-	"missed": (int,), "cgroup_id": (int, NONE), "cgroup": (str, NONE), "attr": ATTR,
-	"members": [MEMBER],
+	"missed": (int,), "cgroup_id": (int, NONE), "cgroup": (str, NONE),
+	"filter": (str, NONE), "attr": ATTR, "members": [MEMBER],
 }
 BUFFER = {
 	"id": (int,), "cpu": (int,), "sideband": (bool,),
@@ -368,6 +368,21 @@ test_cgroup() {
 	check "delete" perf ctl -d "$ns"
 }
 
+# What of a tracepoint is recorded
+test_filter() {
+	check "create" perf record -P "$ns" -e "$exec_event" --filter "pid != 7" -e cpu-clock \
+	      -a -m 1
+	check "list" perf ctl -l "$ns"
+	says "its filter" "^Filter of $exec_event: pid != 7$"
+	same "of one event" 1 "$(grep -c "^Filter of" "$tmp/out")"
+	list_json "$ns"
+	ask '[e["filter"] for e in events if e["name"] == "'"$exec_event"'"][0]' \
+	    '[e["filter"] for e in events if e["name"] == "cpu-clock"][0]'
+	asked "filter" "pid != 7" 1
+	asked "no filter" None 2
+	check "delete" perf ctl -d "$ns"
+}
+
 # What is in another alphabet is as wide as it looks.
 test_utf8() {
 	local name=$'\xc3\xa4\xc3\xb6\xc3\xbc'
@@ -573,6 +588,7 @@ test_records
 test_no_contents
 test_lines
 test_cgroup
+test_filter
 test_utf8
 test_memory
 test_off

@@ -21,13 +21,16 @@ stop_top() {
 }
 at_end stop_top
 
+# What runs it, if anything
+before_top=()
+
 # start_top OPTION...: perf top that has somebody at the keyboard, who types nothing
 start_top() {
 	mkfifo "$tmp/keys"
 	exec 3<> "$tmp/keys"
 	# Job control: without it, a process in the background ignores SIGINT.
 	set -m
-	perf top --stdio -d 1 -E 1000 "$@" <&3 > "$tmp/top" 2>&1 3>&- &
+	"${before_top[@]}" perf top --stdio -d 1 -E 1000 "$@" <&3 > "$tmp/top" 2>&1 3>&- &
 	top=$!
 	set +m
 }
@@ -67,7 +70,7 @@ press() {
 
 test_live() {
 	start_top -s comm -e "persistent/$ns/"
-	shows "who was dead before it started" "% *before"
+	first_screen "who was dead before it started" "% *before"
 	run_busy during
 	shows "who came later" "% *during"
 	shows "the event" "clock\]"
@@ -112,6 +115,46 @@ test_snapshot() {
 	ends press q
 }
 
+# first_screen WHAT PATTERN: before the second one
+first_screen() {
+	shows "$1" "$2"
+	# shellcheck disable=SC2016 # awk expands it
+	check "on the first screen" awk -v wanted="$2" '
+		$0 ~ wanted { found = 1; exit }
+		/PerfTop:/ && ++screens > 1 { exit }
+		END { exit !found }' "$tmp/top"
+}
+
+on_first_cpu() {
+	taskset -c 0 "$@"
+}
+
+# While /proc is read, which a task's maps hold up here, the buffers are overwritten.
+test_oldest() {
+	local maps=$tmp/maps sleeper
+
+	type -P unshare > /dev/null || { echo "no unshare: not tested"; return; }
+	sleep 1000 &
+	sleeper=$!
+	mkfifo "$maps"
+	check "create a small one" perf record -P "${ns}_small" -a -m 1 -e "$exec_event"
+	cp "$marker" "$tmp/oldest"
+	on_first_cpu "$tmp/oldest"
+	# shellcheck disable=SC2016 # the other shell expands them
+	before_top=(unshare -m sh -c 'mount --bind "$1" "$2"; shift 2; exec "$@"' sh
+		    "$maps" "/proc/$sleeper/task/$sleeper/maps")
+	start_top -s comm -e "persistent/${ns}_small/"
+	before_top=()
+	# It goes on when somebody opens it to read.
+	# shellcheck disable=SC2016 # the other shell expands them
+	check "perf reads /proc" on_first_cpu timeout 120 \
+	      sh -c 'exec > "$1"; for _ in $(seq 80); do "$2"; done' sh "$maps" "$marker"
+	first_screen "what was overwritten meanwhile" "% *oldest"
+	ends press q
+	kill "$sleeper"
+	check "delete the small one" perf ctl -d "${ns}_small"
+}
+
 check "create" perf record -P "$ns" -a -m 1024 -e cpu-clock/freq=100,name=clock/ -e "$exec_event"
 mark 3
 run_busy before
@@ -121,4 +164,5 @@ test_mixed
 test_unchanged
 test_refused
 test_snapshot
+test_oldest
 exit "$failed"

@@ -142,6 +142,55 @@ test_cool_down() {
 	remove 8
 }
 
+# kept: how many snapshots are
+kept() {
+	perf ctl -l --json "${ns}_keep" | sed -n 's/.*"keep": \([0-9]*\),*$/\1/p' | head -n 1
+}
+
+# A trigger that has acted rests for a while: once may not be enough.
+# shellcheck disable=SC2317 # eventually calls it
+takes() {
+	number 60
+	exists "${ns}_keep.$1"
+}
+
+# exact BYTES: as perf says it
+exact() {
+	if [ $(($1 % (1 << 20))) -eq 0 ]; then
+		echo "$(($1 >> 20))M"
+	else
+		echo "$(($1 >> 10))K"
+	fi
+}
+
+# Set with the trigger, which says what memory that may take
+test_keep() {
+	local add=(perf ctl trigger "${ns}_keep" --when "$number_event" --do snapshot
+		   --filter "sig == 0 && pid == $((number_base + 60))" --cool-down 0)
+	local bytes
+
+	check "create" perf record -P "${ns}_keep" -e "$number_event" -a -m 16
+	bytes=$(perf ctl -l --json "${ns}_keep" | sed -n 's/.*"buffer_bytes": \([0-9]*\),*$/\1/p')
+	check "fewer" "${add[@]}" --keep 2
+	same "kept" 2 "$(kept)"
+	says "what is kept" "newest 2 are kept"
+	says "how much memory that is" "buffers of $(exact "$bytes"),\
+ $(exact $((3 * bytes))) with 2 snapshots and 0 spares, $(exact $((5 * bytes))) at most"
+	eventually "take three" takes 3
+	eventually "no more than 2" gone "${ns}_keep.1"
+	check "more" "${add[@]}" --keep 3 -q
+	check "nothing is said with -q" test "$(wc -l < "$tmp/out")" -le 1
+	same "kept" 3 "$(kept)"
+	refuse "no such event" "perf list" perf ctl trigger "${ns}_keep" --when nothing:at_all \
+	       --do snapshot --keep 5
+	same "kept as before" 3 "$(kept)"
+	refuse "to stop" "only with '--do snapshot'" \
+	       perf ctl trigger "${ns}_keep" --when panic --do stop --keep 5
+	refuse "to remove" "allow no other option" perf ctl trigger "${ns}_keep" --remove 1 --keep 5
+	same "kept as before" 3 "$(kept)"
+	check "delete" perf ctl delete "${ns}_keep" "${ns}_keep.*"
+}
+
 # They are counted on each CPU: these are on one.
 test_count() {
 	check "clear" perf ctl --clear "$ns"
@@ -311,10 +360,12 @@ test_words() {
 	check "a counter" perf ctl -t "$ns" --when context-switches --do snapshot --times 1
 	comes_to $n DONE 1/1
 	remove $n
-	for word in panic oops warn hung-task; do
+	for word in panic oops warn warning hung-task rcu-stall oom; do
 		case $word in
-		warn)		needs=error_report:error_report_end ;;
+		warn*)		needs=error_report:error_report_end ;;
 		hung-task)	needs=sched:sched_process_hang ;;
+		rcu-stall)	needs=rcu:rcu_stall_warning ;;
+		oom)		needs=oom:mark_victim ;;
 		*)		needs= ;;
 		esac
 		[ -z "$needs" ] || perf list tracepoint | grep -q "$needs" || continue
@@ -333,6 +384,7 @@ test_refused() {
 	refuse "nothing to do" "-t needs --when and --do" perf ctl -t "$ns" --when cs
 	refuse "something else to do" "'stop' or 'snapshot'" perf ctl -t "$ns" --when cs --do run
 	refuse "no such event" "perf list" "${add[@]}" --when nothing:at_all
+	check "words are said there" grep -q "rcu-stall and oom" "$tmp/said"
 	refuse "a namespace" "is a namespace" "${add[@]}" --when "persistent/$ns/"
 	refuse "a group" "is a group" "${add[@]}" --when "{cs,faults}"
 	refuse "a period of its own" "use --count" "${add[@]}" --when cpu-clock/period=3/
@@ -377,6 +429,7 @@ test_after
 test_times
 test_arm
 test_cool_down
+test_keep
 test_count
 test_several
 test_stop

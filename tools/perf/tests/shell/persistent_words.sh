@@ -46,6 +46,13 @@ test_words() {
 	same "numbers" "1 2 3" "$(numbers "$data")"
 	check "read into a pipe" sh -c "perf ctl read $ns -o - | perf script -i - -F event |
 		grep -q $number_event"
+	check "a pipe needs no -o" sh -c "perf ctl read $ns | perf script -i - -F event |
+		grep -q $number_event"
+	check "an option makes a file" sh -c "cd $tmp && rm -f perf.data && perf ctl -r $ns | cat"
+	same "numbers" "1 2 3" "$(numbers "$data")"
+	check "a file is no pipe" sh -c "cd $tmp && rm perf.data && perf ctl read $ns > $tmp/none"
+	same "numbers" "1 2 3" "$(numbers "$data")"
+	same "nothing is on stdout" 0 "$(wc -c < "$tmp/none")"
 	check "disable" perf ctl disable "$ns"
 	same "state" off "$(state "$ns")"
 	check "enable" perf ctl enable "$ns"

@@ -123,9 +123,13 @@ test_unfinished() {
 
 	touch "$tmp/.perf.data.sample.$time.abcdef.tmp" "$tmp/.perf.data.auxiliary.abcdef.tmp" \
 		"$tmp/.perf.data.sample.$time.mine.tmpx" "$tmp/.perf.data.sample.today.abcdef.tmp" \
-		"$tmp/.perf.data.other.abcdef.tmp"
+		"$tmp/.perf.data.other.abcdef.tmp" "$tmp/.perf.data.abcdef.tmp"
+	# As long as 'perf data join' writes to it
+	flock "$tmp/.perf.data.locked.tmp" sleep 600 &
+	eventually "it is locked" sh -c "! flock -n '$tmp/.perf.data.locked.tmp' true"
 	start -a -M 1M
-	same "what is left" ".perf.data.other.abcdef.tmp .perf.data.sample .perf.data.sample $no_samples" \
+	kill $!
+	same "what is left" ".perf.data.locked.tmp .perf.data.other.abcdef.tmp .perf.data.sample .perf.data.sample $no_samples" \
 		"$(parts)"
 	kill -KILL "$pid"
 	eventually "it is killed" ended

@@ -8,6 +8,8 @@
 # shellcheck source=lib/record_daemon.sh
 . "$(dirname "$0")"/lib/record_daemon.sh
 
+sync_event=syscalls:sys_enter_fsync
+
 # Events write what is in memory, and are not in there.
 test_trigger() {
 	local many=() i
@@ -39,6 +41,28 @@ test_trigger() {
 	refuse "a map and an event" "one BPF map, or other events" \
 		perf record -M 1M -a -e "$number_event" --trigger bpf:/x --trigger "$exec_event"
 	same "nothing is left" "" "$(parts)"
+}
+
+# What perf does to write a file does not have it write another, and others have it do so once a
+# second.
+test_often() {
+	local begin
+
+	start -a -M 1M --trigger "$sync_event"
+	dump 1
+	sleep 3
+	same "files" 1 "$(samples | wc -l)"
+	begin=$SECONDS
+	for _ in $(seq 30); do
+		dd if=/dev/null of="$tmp/synced" conv=fsync status=none
+		sleep 0.1
+	done
+	eventually "files for others" sh -c "[ \"\$(ls '$base'.sample.* | wc -l)\" -gt 2 ]"
+	sleep 2
+	check "one a second" test "$(samples | wc -l)" -le $((SECONDS - begin + 2))
+	stop TERM
+	rm "$tmp/synced"
+	clean
 }
 
 # Only where python3 can make a map, as the library of the tests has nothing else that does.
@@ -105,6 +129,7 @@ test_control() {
 }
 
 test_trigger
+test_often
 test_bpf
 test_control
 exit "$failed"

@@ -56,6 +56,26 @@ test_killed() {
 	rm "$out"
 }
 
+# What the table behind the data says of itself is not believed.
+test_crafted() {
+	local end features at i
+
+	end=$(od -An -t u8 -j 40 -N 16 "$data" | awk '{ print $1 + $2 }')
+	features=$(od -An -t u8 -j 72 -N 8 "$data" | xargs)
+	# The times of samples are feature 21: entries of 16 bytes for those before it.
+	for ((at = end, i = 0; i < 21; i++)); do
+		((at += 16 * (features >> i & 1)))
+	done
+	cp "$data" "$tmp/crafted"
+	for ((i = 0; i < 8; i++)); do
+		# shellcheck disable=SC2059 # the byte
+		printf "\\x$(printf %02x $((end >> 8 * i & 255)))"
+	done | dd of="$tmp/crafted" bs=1 seek="$at" conv=notrunc status=none
+	check "a section within the table" perf data join -o "$out" "$tmp/crafted"
+	says "all samples" ": 5 samples"
+	rm -f "$out"
+}
+
 test_refused() {
 	refuse "no output" "Name the file to write with -o" perf data join "$data"
 	refuse "no files" "Name the files to join" perf data join -o "$out"
@@ -106,6 +126,7 @@ record "$tmp/other"
 
 test_doubles
 test_killed
+test_crafted
 test_refused
 test_output
 test_no_room

@@ -44,6 +44,134 @@ test_nothing() {
 	same "samples" "" "$(numbers "$data")"
 }
 
+# What it is rounded up to is the same for these.
+test_rounding() {
+	case $cpus in 1 | 2 | 4) ;; *) return ;; esac
+	start -a -M 10000000
+	stop
+	check "rounding is said" grep -q "memory of 16M, $((16 / cpus))M in each of $cpus buffers" \
+		"$tmp/log"
+}
+
+# pauses WHY: it says that it does, or if there is nothing to say that it does not
+pauses() {
+	if [ -n "$1" ]; then
+		check "it pauses: $1" grep -q "recording pauses while memory is copied: .*$1" "$tmp/log"
+	else
+		check "it does not pause" grep -q "recording goes on while memory is copied" "$tmp/log"
+	fi
+}
+
+test_targets() {
+	local why="CONFIG_PERF_EVENTS_PERSISTENT" target task
+
+	[ ! -e "$persistent_pmu/type" ] || why=
+	start -a -M 1M
+	pauses "$why"
+	stop
+	start -C "$cpu" -M 1M
+	pauses "$why"
+	# shellcheck disable=SC2016 # for the other shell
+	taskset -c "$cpu" bash -c 'kill -0 $(($1 + 1)); true' - "$number_base" 2> /dev/null
+	dump 1
+	stop
+	same "of a CPU" 1 "$(numbers "$data")"
+
+	for target in -p -t; do
+		mkfifo "$tmp/go"
+		# shellcheck disable=SC2016 # for the other shell
+		bash -c 'while read -r n; do kill -0 $(($1 + n)); done < "$2"' - "$number_base" \
+			"$tmp/go" 2> /dev/null &
+		task=$!
+		start "$target" "$task" -M 1M
+		exec 5> "$tmp/go"
+		pauses "of tasks"
+		echo 1 >&5
+		number 2
+		sleep 1
+		dump 1
+		echo 3 >&5
+		exec 5>&-
+		wait "$task"
+		stop
+		same "of a task with $target" 1 "$(numbers "$data")"
+		rm "$tmp/go"
+	done
+}
+
+# What was asked for again while one is written is written after it.
+test_at_once() {
+	local i
+
+	start -a -M 4M
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		number "$i"
+		kill -USR2 "$pid"
+	done
+	# The last one begins after the signal.
+	eventually "the last one" sh -c "
+		kill -USR2 $pid; sleep 0.2; grep -q 'dump 2 written' '$tmp/log'"
+	stop
+	same "each once" "1 2 3 4 5 6 7 8 9 10" "$(numbers "$data")"
+}
+
+# The command of the first proposal
+test_clock() {
+	check "-M of a sleep" perf record -o "$data" -M 1M -e cpu-clock -g -F 100 -a sleep 1
+	check "a valid file" perf script -i "$data"
+}
+
+# Nothing is lost, and nothing is in there twice.
+test_full_disk() {
+	mkdir "$tmp/small"
+	mount -t tmpfs -o size=16m small "$tmp/small" || return
+	at_end umount_small
+	data=$tmp/small/perf.data
+	start -a -M 1M
+	number 1
+	head -c 64M /dev/zero > "$tmp/small/full" 2> /dev/null
+	kill -USR2 "$pid"
+	eventually "it says so" grep -q "Cannot write dump 1: No space left.*stays there" "$tmp/log"
+	number 2
+	rm "$tmp/small/full"
+	dump 1
+	number 3
+	dump 2
+	stop
+	same "numbers" "1 2 3" "$(numbers "$data")"
+	check "with names" sh -c "perf script -i '$data' -F comm 2> /dev/null |
+		grep -q 'record_memory\|bash'"
+	umount_small
+	data=$tmp/perf.data
+}
+
+# shellcheck disable=SC2317 # called at the end
+umount_small() {
+	umount "$tmp/small" 2> /dev/null
+}
+
+# A reader that is gone ends it, and it says why.
+test_pipe() {
+	local reader status
+
+	mkfifo "$tmp/pipe"
+	cat "$tmp/pipe" > /dev/null &
+	reader=$!
+	perf record -o - -e "$number_event" --filter "$number_filter" -a -M 1M \
+		2> "$tmp/log" > "$tmp/pipe" &
+	pid=$!
+	eventually "it records" grep -q 'is written on' "$tmp/log"
+	kill "$reader"
+	wait "$reader" 2> /dev/null
+	kill -USR2 "$pid"
+	wait "$pid"
+	status=$?
+	pid=
+	check "it fails" test "$status" -ne 0
+	check "it says so" grep -q "Cannot write .*Broken pipe" "$tmp/log"
+	rm "$tmp/pipe"
+}
+
 test_dumps() {
 	start -a -M 1M
 	number 1 2 3
@@ -54,7 +182,7 @@ test_dumps() {
 	number 5
 	stop
 	same "each once, and none after the last dump" "1 2 3 4" "$(numbers "$data")"
-	same "what it says" 6 "$(grep -c '^\[ perf record: ' "$tmp/log")"
+	same "what it says" 7 "$(grep -c '^\[ perf record: ' "$tmp/log")"
 	same "and nothing else" "" "$(grep -v '^\[ perf record: ' "$tmp/log")"
 	same "said to be unordered" "" \
 		"$(perf report -i "$data" --stdio 2>&1 | grep -i 'out of order')"
@@ -100,8 +228,15 @@ test_control() {
 	number 7
 	echo snapshot > "$tmp/ctl"
 	eventually "a dump by a command" grep -q "dump 1 written" "$tmp/log"
+	number 8
+	echo dump > "$tmp/ctl"
+	eventually "another one" grep -q "dump 2 written" "$tmp/log"
+	echo status > "$tmp/ctl"
+	eventually "what there is" grep -q "2 dumps written" "$tmp/log"
+	echo combine > "$tmp/ctl"
+	eventually "what it cannot do" grep -q "'combine' is for --daemon" "$tmp/log"
 	stop
-	same "numbers" 7 "$(numbers "$data")"
+	same "numbers" "7 8" "$(numbers "$data")"
 }
 
 # An event does the same as a signal.
@@ -131,10 +266,16 @@ test_words() {
 }
 
 test_nothing
+test_rounding
+test_targets
 test_dumps
+test_at_once
 test_overwritten
 test_command
 test_control
 test_trigger
+test_clock
+test_full_disk
+test_pipe
 test_words
 exit "$failed"

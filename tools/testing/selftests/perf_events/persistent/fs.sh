@@ -146,6 +146,18 @@ printf '# a comment\ncs/period=7/\nsched:sched_process_f*\n' >>"$d/events" &&
 	is events 'sched:sched_process_exec/period=1/ if pid > 0'
 result $? "patterns, and several lines"
 
+old='sched:sched_process_exec/period=1/ if pid > 0'
+put 'cpu-clock/period=7,name=x/' events && put 'cpu-clock/period=7/' events &&
+	put 'cpu-clock/period=7,name=y/' events && put '!cpu-clock/period=7,name=y/' events &&
+	put '!cpu-clock/period=7/' events && is events "$old
+cpu-clock/period=7,name=x/" &&
+	refused '!cpu-clock/period=7,name=z/' events 'No such file' "'cpu-clock/" &&
+	put '!cpu-clock/period=7/' events && is events "$old"
+result $? "take away what has a name"
+
+refused "cpu-clock/name=$(printf 'x\302\205y')/" events 'Invalid' "'name=x" && is events "$old"
+result $? "a name that is more than text"
+
 refused cpu-clok events 'No such file' "'cpu-clok': no such event" &&
 	refused cpu-clock/perid=1/ events 'Invalid' "'perid=1': not one of" &&
 	refused 'cpu-clock fi' events 'Invalid' "'fi': only 'if FILTER'" &&
@@ -222,6 +234,7 @@ result $? "stop, and go on"
 /bin/true
 put 1 snapshot && is snapshot "$ns.1" && [ -d "$d.1" ] && [ -e "$d.1/status" ] &&
 	[ ! -e "$d.1/enabled" ] && grep -q '^state: snapshot$' "$d.1/status" &&
+	! echo cs 2>/dev/null >"$d.1/events" &&
 	has events '^sched:sched_process_exec'
 result $? "take a snapshot"
 
@@ -246,6 +259,16 @@ done
 [ "$lines" -gt 0 ] && [ "$lines" = "$(wc -l <"$d.1/text")" ] &&
 	[ "$(cksum <"$d.1/text")" = "$(cksum <"$d.1/text")" ]
 result $? "a snapshot's text is that of its CPUs, and stays"
+
+# time_of LINE: of the text
+time_of()
+{
+	sed -n "$1s/.*\] *\([0-9]*\.[0-9]\{6\}\): .*/\1/p" "$d/$text"
+}
+
+[ -n "$(time_of 1)" ] && has "../$ns.1/status" "^oldest: $(time_of 1)\$" &&
+	has "../$ns.1/status" "^newest: $(time_of \$)\$" && [ -n "$(status oldest)" ]
+result $? "status says how far back it reaches"
 
 refused "$ns.1" snapshot 'Invalid' "'$ns.1': neither 0 nor 1" &&
 	refused no snapshot 'Invalid' "'no': neither 0 nor 1" && [ -e "$d.1/status" ]

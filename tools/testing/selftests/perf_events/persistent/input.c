@@ -31,7 +31,7 @@ AT(perf_event_persist, owner_comm, 64);
 AT(perf_event_persist, name, 80);
 AT(perf_event_persist, note, 144);
 
-static_assert(PERF_EVENT_PERSIST_MEMBER_SIZE_VER0 == 160, "first size of a member");
+static_assert(PERF_EVENT_PERSIST_MEMBER_SIZE_VER0 == 176, "first size of a member");
 static_assert(sizeof(struct perf_event_persist_member) == PERF_EVENT_PERSIST_MEMBER_SIZE_VER0,
 	      "size of a member");
 AT(perf_event_persist_member, flags, 4);
@@ -49,6 +49,8 @@ AT(perf_event_persist_member, pid_ns, 80);
 AT(perf_event_persist_member, attr_size, 84);
 AT(perf_event_persist_member, attr, 88);
 AT(perf_event_persist_member, label, 96);
+AT(perf_event_persist_member, filter, 160);
+AT(perf_event_persist_member, filter_size, 168);
 
 AT(perf_event_snapshot, sizes, 8);
 AT(perf_event_snapshot, nr_sizes, 16);

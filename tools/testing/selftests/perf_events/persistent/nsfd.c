@@ -95,6 +95,61 @@ TEST_F(nsfd, listing_from_anywhere)
 	EXPECT_EQ(self->event[2], p.event_id);
 }
 
+/* A filter is told to who may see the event: too little room, just enough, and none. */
+TEST_F(nsfd, filter)
+{
+	static const char filter[] = "id == 39 && common_pid != 7";
+	struct perf_event_persist_member p = {};
+	struct perf_event_attr attr;
+	char text[sizeof(filter) + 8], name[NS_ROOM];
+	struct member m;
+	__u64 id;
+	int fd;
+
+	ASSERT_EQ(0, next_member(self->reader, &p));
+	EXPECT_EQ(0, p.filter_size);
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no raw_syscalls:sys_enter");
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, neg_errno(ioctl(m.fd, PERF_EVENT_IOC_SET_FILTER, filter)));
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	snprintf(name, sizeof(name), "%s-f", self->ns);
+	ASSERT_EQ(0, set_name(m.fd, "%s", name));
+	fd = ns_open(id, 0);
+	ASSERT_LE(0, fd);
+
+	/* How much room is needed */
+	memset(&p, 0, sizeof(p));
+	p.size = sizeof(p);
+	ASSERT_EQ(0, neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &p)));
+	EXPECT_EQ(sizeof(filter), p.filter_size);
+
+	memset(text, 0x5a, sizeof(text));
+	memset(&p, 0, sizeof(p));
+	p.size = sizeof(p);
+	p.filter = (unsigned long)text;
+	p.filter_size = sizeof(filter) - 1;
+	EXPECT_EQ(-E2BIG, neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &p)));
+	EXPECT_EQ(sizeof(filter), p.filter_size);
+	EXPECT_EQ(0x5a, text[0]);
+
+	p.event_id = 0;
+	ASSERT_EQ(0, neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &p)));
+	EXPECT_EQ(sizeof(filter), p.filter_size);
+	EXPECT_STREQ(filter, text);
+	EXPECT_EQ(0x5a, text[sizeof(filter)]);
+
+	/* The same on the event itself */
+	memset(text, 0, sizeof(text));
+	ASSERT_EQ(0, neg_errno(ioctl(m.fd, PERF_EVENT_IOC_GET_MEMBER, &p)));
+	EXPECT_STREQ(filter, text);
+
+	p.event_id = 0;
+	p.filter = (__u64)-64LL;
+	EXPECT_EQ(-EFAULT, neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &p)));
+}
+
 /* Listings on two descriptors do not disturb one another, nor the verbs. */
 TEST_F(nsfd, two_listings)
 {

@@ -423,8 +423,8 @@ static inline void persist_sweep_dirs(void)
  */
 static inline void persist_sweep(void)
 {
+	int passes, found, err = 0;
 	struct dirent *dent;
-	int passes, found;
 	DIR *dir;
 
 	persist_sweep_dirs();
@@ -437,11 +437,14 @@ static inline void persist_sweep(void)
 		while ((dent = readdir(dir))) {
 			if (!strstr(dent->d_name, persist_prefix))
 				continue;
-			ns_kill(ns_lookup(dent->d_name));
+			err = ns_kill(ns_lookup(dent->d_name)) ?: err;
 			found++;
 		}
 	}
 	closedir(dir);
+	/* The next test is going to fail, and would not say why. */
+	if (err)
+		ksft_print_msg("something was deleted by others, or could not be: %d\n", err);
 }
 
 static void __attribute__((constructor)) persist_init(void)
@@ -981,10 +984,14 @@ static inline int aux_event_open(int cpu)
 /* A child that does not outlive a test that fails. */
 static inline pid_t fork_child(void)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
-	if (!pid)
+	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* The parent may be dead by now. In a new pid namespace it is 0. */
+		if (getppid() && getppid() != parent)
+			_exit(1);
+	}
 	return pid;
 }
 

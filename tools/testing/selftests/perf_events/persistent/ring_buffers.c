@@ -600,6 +600,9 @@ static int receive_fd(int sock)
 	return fd;
 }
 
+/* As perf calls it */
+#define RECORD_TRACING_DATA	66
+
 /* How many executable maps of a process a stream tells of */
 static int maps_of(const char *text, size_t len, __u32 pid)
 {
@@ -613,8 +616,89 @@ static int maps_of(const char *text, size_t len, __u32 pid)
 			break;
 		if (header->type == PERF_RECORD_MMAP2)
 			n += *(const __u32 *)(header + 1) == pid;
+		/* Formats of tracepoints follow, and are no part of it. */
+		if (header->type == RECORD_TRACING_DATA)
+			pos += *(const __u32 *)(header + 1);
 	}
 	return n;
+}
+
+/* A stream tells of the processes that there are records of, and of no others. */
+TEST_F(ring_buffers, processes_of_a_stream)
+{
+	unsigned long long number;
+	int fd, len;
+	void *map;
+
+	fd = open_calls(&self->attr, -1, -1);
+	ASSERT_LE(0, fd);
+	map = ring_map(fd, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	len = read_all(path_of(self->dir, number, "trace"), self->text);
+	ASSERT_LT(0, len);
+	EXPECT_EQ(0, maps_of(self->text, len, getpid()));
+	call_getppid(1);
+	len = read_all(path_of(self->dir, number, "trace"), self->text);
+	ASSERT_LT(0, len);
+	EXPECT_LT(0, maps_of(self->text, len, getpid()));
+	EXPECT_EQ(0, maps_of(self->text, len, getppid()));
+	munmap(map, ring_len(PAGES));
+	close(fd);
+}
+
+/* perf copies as many bytes of a build id as a record says, and has room for 20. */
+TEST_F(ring_buffers, build_id_size)
+{
+	static const struct {
+		__u16 misc;
+		__u8 size;
+		int maps;
+	} cases[] = {
+		{ PERF_RECORD_MISC_MMAP_BUILD_ID, 20, 1 },
+		{ PERF_RECORD_MISC_MMAP_BUILD_ID, 21, 0 },
+		{ PERF_RECORD_MISC_MMAP_BUILD_ID, 255, 0 },
+		{ 0, 255, 1 }, /* It is the number of a device. */
+	};
+	struct {
+		struct perf_event_header header;
+		__u32 pid, tid;
+		__u64 start, len, pgoff;
+		__u8 size, reserved[3], build_id[20];
+		__u32 prot, flags;
+		char name[8];
+	} records[ARRAY_SIZE(cases) + 1] = {};
+	struct perf_event_attr attr = stack_attr(PERF_SAMPLE_IP, 8192);
+	struct perf_event_mmap_page *page;
+	unsigned long long number;
+	int fd, i, len;
+	__u64 pos;
+
+	for (i = 0; i < (int)ARRAY_SIZE(cases); i++) {
+		records[i].header.type = PERF_RECORD_MMAP2;
+		records[i].header.misc = PERF_RECORD_MISC_USER | cases[i].misc;
+		records[i].header.size = sizeof(records[i]);
+		/* None that lives */
+		records[i].pid = 0x10000000 + i;
+		records[i].len = 4096;
+		records[i].size = cases[i].size;
+	}
+	fd = event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, fd);
+	page = ring_map(fd, PAGES, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	pos = put_bytes(page, records, sizeof(records));
+	ASSERT_NE(0, pos);
+	event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	page->data_tail = pos;
+
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	len = read_all(path_of(self->dir, number, "trace"), self->text);
+	ASSERT_LT(0, len);
+	for (i = 0; i < (int)ARRAY_SIZE(cases); i++) {
+		EXPECT_EQ(cases[i].maps, maps_of(self->text, len, 0x10000000 + i))
+			TH_LOG("%d bytes, misc %x", cases[i].size, cases[i].misc);
+	}
 }
 
 /* Whoever opened a file reads no more because somebody else reads it for them. */
@@ -639,6 +723,7 @@ TEST_F(ring_buffers, read_for_somebody)
 		if (fd < 0 || ring_map(fd, PAGES, PROT_READ) == MAP_FAILED ||
 		    buffers_of(dir, &number) != 1)
 			_exit(1);
+		touch_pages(1);
 		fd = open(path_of(dir, number, "trace"), O_RDONLY);
 		if (fd < 0 || send_fd(fds[1], fd))
 			_exit(1);
@@ -658,6 +743,28 @@ TEST_F(ring_buffers, read_for_somebody)
 	EXPECT_EQ(0, maps_of(self->text, len, getpid()));
 	close(fd);
 	stop_owner(pid);
+}
+
+/* An event that a task has made for us which is gone, and that writes to the buffer of @output */
+static int orphan_event(struct perf_event_attr *attr, pid_t target, int output)
+{
+	int fds[2], fd = -1;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	pid = fork_child();
+	if (!pid) {
+		fd = event_open(attr, target, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		_exit(fd < 0 || event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, output) ||
+		      send_fd(fds[1], fd));
+	}
+	/* It has exited. */
+	if (!child_status(pid))
+		fd = receive_fd(fds[0]);
+	close(fds[0]);
+	close(fds[1]);
+	return fd;
 }
 
 /* Somebody else's event writes to the buffer. */
@@ -684,6 +791,14 @@ TEST_F(ring_buffers, foreign_event)
 	ASSERT_LE(0, own);
 	EXPECT_EQ(0, try_as(NOBODY, dir, self->text));
 	ASSERT_EQ(0, event_ioctl(own, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	EXPECT_EQ(EACCES, try_as(NOBODY, dir, self->text));
+	EXPECT_EQ(0, try_as(0, dir, self->text));
+	close(own);
+	EXPECT_EQ(0, try_as(NOBODY, dir, self->text));
+
+	/* Whoever made it has exited. */
+	own = orphan_event(&attr, pid, fd);
+	ASSERT_LE(0, own);
 	EXPECT_EQ(EACCES, try_as(NOBODY, dir, self->text));
 	EXPECT_EQ(0, try_as(0, dir, self->text));
 	close(own);

@@ -785,11 +785,12 @@ static ssize_t read_stream(const char *path, char *buf, size_t room)
 /* A snapshot knows the fields of a tracepoint that is gone, and not those of its successor. */
 TEST_F(text, gone_tracepoint)
 {
-	char snap[NS_ROOM], text[65536];
+	char snap[NS_ROOM], text[65536], type[2][16] = {};
 
 	if (write_file(EVENTS, "p:kst_text/one " PROBED " first=\\1111:u32 word=\\\"old\""))
 		SKIP(return, "no kprobe_events");
 
+	ASSERT_LT(0, read_file(TRACING "/events/kst_text/one/id", type[0], sizeof(type[0])));
 	ASSERT_EQ(0, mkdir(path_of(self->s.ns, "%s", ""), 0700));
 	ASSERT_EQ(0, put(self->s.ns, "events", "kst_text:one"));
 	ASSERT_EQ(0, put(self->s.ns, "enabled", "1"));
@@ -798,6 +799,8 @@ TEST_F(text, gone_tracepoint)
 	ASSERT_EQ(0, rmdir(path_of(self->s.ns, "%s", "")));
 	ASSERT_EQ(0, write_file(EVENTS, "-:kst_text/one"));
 	ASSERT_EQ(0, write_file(EVENTS, "p:kst_text/two " PROBED " second=\\2222:u64"));
+	ASSERT_LT(0, read_file(TRACING "/events/kst_text/two/id", type[1], sizeof(type[1])));
+	ASSERT_STREQ(type[0], type[1]) TH_LOG("the other one has got another number");
 
 	snprintf(snap, sizeof(snap), "%.40s.1", self->s.ns);
 	ASSERT_LT(0, read_file(path_of(snap, "/text"), text, sizeof(text)));

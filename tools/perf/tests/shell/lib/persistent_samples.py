@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# persistent_samples.py FILE: print each sample of a perf.data file in pipe format as it is, in
+# hexadecimal.
+
+import struct
+import sys
+
+SAMPLE, TRACING_DATA = 9, 66
+
+
+def records(data):
+    magic, pos = struct.unpack_from('=8sQ', data)
+    if magic != b'PERFILE2' or pos != 16:
+        sys.exit('not in pipe format')
+    while pos < len(data):
+        kind, _, size = struct.unpack_from('=IHH', data, pos)
+        if size < 8 or pos + size > len(data):
+            sys.exit('a record that is broken, at %d' % pos)
+        yield kind, data[pos:pos + size]
+        # Formats of tracepoints follow their record, and are no part of it.
+        if kind == TRACING_DATA:
+            size += struct.unpack_from('=I', data, pos + 8)[0]
+        pos += size
+
+
+with open(sys.argv[1], 'rb') as file:
+    for kind, record in records(file.read()):
+        if kind == SAMPLE:
+            print(record.hex())

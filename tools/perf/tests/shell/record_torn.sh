@@ -1,0 +1,104 @@
+#!/bin/bash
+# perf record --daemon writes files without torn records while all CPUs write to its memory
+# SPDX-License-Identifier: GPL-2.0
+#
+# RECORD_DUMPS is how many files.
+
+# shellcheck disable=SC2154 # the libraries set them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/record_daemon.sh
+. "$(dirname "$0")"/lib/record_daemon.sh
+# shellcheck source=lib/numbered_writers.sh
+. "$(dirname "$0")"/lib/numbered_writers.sh
+
+dumps=${RECORD_DUMPS:-50}
+each=$((128 << 10))
+kernel_maps=
+
+# wrote N: files, so far
+wrote() {
+	[ "$(grep -c 'wrote ' "$log")" -ge "$1" ]
+}
+
+# data_size FILE: bytes of samples, and of what is known of the kernel
+data_size() {
+	od -An -t u8 -j 48 -N 8 "$1" | xargs
+}
+
+is_full() {
+	[ "$(data_size "$1")" -ge $((kernel_maps + size * 8 / 10)) ]
+}
+
+# dump_now N: in one second, or the writers are not to blame. Sets asked, in seconds
+dump_now() {
+	asked=$(cut -d ' ' -f 1 /proc/uptime)
+	kill -USR1 "$pid"
+	for _ in $(seq 6000); do
+		! wrote "$1" || return
+		sleep 0.02
+	done
+	fail "file $1 is not written"
+	exit 1
+}
+
+# How much there is in a file without samples
+find_kernel_maps() {
+	start -a -M "$size" # of numbers, which nobody writes
+	dump 1
+	kernel_maps=$(data_size "$(sample 1)")
+	stop TERM
+	clean
+}
+
+test_dumps() {
+	local i file newest full=0 late=0 records=0 ticks=0 torn=0 gaps=0 r t x g
+
+	for ((i = 1; i <= dumps; i++)); do
+		dump_now "$i"
+		file=$(sample 1)
+		perf script -i "$file" -F pid,event,trace > "$tmp/script" 2> "$tmp/said" ||
+			fail "perf script of file $i"
+		read -r r t x g < <(check_records < "$tmp/script")
+		((records += r, ticks += t, torn += x, gaps += g))
+		! is_full "$file" || ((full++))
+		newest=$(perf script -i "$file" -F time 2> /dev/null | tail -n 1 | tr -d ' :')
+		awk -v a="$newest" -v b="$asked" 'BEGIN { exit !(a > b) }' || ((late++))
+		rm "$file"
+	done
+
+	echo "torn: $dumps files of ${#writers[@]} CPUs," \
+	     "$records records and $ticks of interrupts checked, $torn torn, $gaps gaps"
+	check "there are records" test "$records" -gt "$dumps"
+	same "torn" 0 "$torn"
+	same "files with 80 % of the memory" "$dumps" "$full"
+	same "files without a record that is later than the signal" 0 "$late"
+	# Where recording pauses for a copy, what happens meanwhile is missing in the next one.
+	if grep -q "recording goes on while memory is copied" "$tmp/said_at_start"; then
+		same "gaps" 0 "$gaps"
+	else
+		echo "recording pauses: $gaps gaps are none too many"
+	fi
+}
+
+size=$((each * $(getconf _NPROCESSORS_ONLN)))
+find_kernel_maps
+start_writers
+# Interrupts write into the same buffers, wherever they land on the others.
+check "a daemon" perf record -o "$base" --daemon --pid-file "$tmp/pid" -a -M "$size" \
+	-e raw_syscalls:sys_enter --filter "$(writers_filter)" -e cpu-clock/freq=5000,name=tick/
+cp "$tmp/out" "$tmp/said_at_start"
+pid=$(cat "$tmp/pid")
+dump_now 1
+for _ in $(seq 600); do
+	! is_full "$(sample 1)" || break
+	rm "$(sample 1)"
+	sleep 0.5
+	: > "$log"
+	dump_now 1
+done
+rm "$(sample 1)"
+: > "$log"
+test_dumps
+stop TERM
+exit "$failed"

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __PERF_RECORD_LIVE_H
+#define __PERF_RECORD_LIVE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+struct evlist;
+struct perf_mmap;
+struct target;
+
+/* Are the buffers of -M copied while the kernel writes to them? */
+struct record_live {
+	bool		on;
+	u64		ns_id;	/* of the namespace that has no name */
+	const char	*why;	/* it is not on */
+};
+
+/* Find out. It is no error if it cannot be; the kernel asks who made the namespace later. */
+void record_live__join(struct record_live *live, struct evlist *evlist, struct target *target);
+
+/*
+ * A copy of @size bytes from @head on was made. How many of them were not overwritten meanwhile?
+ * The last record may be a part of one.
+ */
+int record_live__check(const struct perf_mmap *map, u64 head, u64 *size);
+
+#endif /* __PERF_RECORD_LIVE_H */

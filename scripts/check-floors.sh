@@ -42,7 +42,7 @@ code()
 # What a file has for others
 functions()
 {
-	code "$1" | sed -n '/^static/!s/^[a-z][a-z_ *]* \**\([a-z_0-9]*\)(.*[^;]$/\1/p'
+	code "$1" | sed -n '/^static/!s/^[a-z][a-z_ *]* \**\([a-z_][a-z_0-9]*\)(.*[^;]$/\1/p'
 }
 
 for upper in "${!floor[@]}"; do

@@ -117,7 +117,8 @@ static void swap_event(struct perf_event *event, struct perf_buffer *rb)
 	event->rcu_batches = get_state_synchronize_rcu();
 	event->rcu_pending = 1;
 
-	rcu_assign_pointer(event->rb, rb);
+	/* As rcu_assign_pointer(), if it were marked __rcu. */
+	smp_store_release(&event->rb, rb);
 	perf_event_init_userpage(event);
 	perf_event_update_userpage(event);
 	ring_buffer_put(old_rb);

@@ -41,7 +41,11 @@
 #define TP_USUAL	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
 			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |		\
-			 PERF_SAMPLE_RAW | TP_LOCAL_CLOCK | TP_BACKWARD)
+			 PERF_SAMPLE_RAW |				\
+			 TP_IN_PLACE | TP_LOCAL_CLOCK | TP_BACKWARD)
+
+/* What preempt_count() may have that is told as it is, see tracing_gen_ctx_irq_pc(). */
+#define TP_IN_TASK	0xfU
 
 /*
  * The plan of an event as it is now. What this looks at is fixed when the event is
@@ -147,7 +151,8 @@ void perf_tp_plan_clear(struct perf_event *event)
 	WRITE_ONCE(event->tp_plan, 0);
 }
 
-static __always_inline void tp_commit(struct perf_tp_sample *sample, bool in_place)
+/* Publish the record and those that interrupted it, and wake up whom they ask to. */
+static __always_inline void tp_publish(struct perf_tp_sample *sample, bool in_place)
 {
 	struct perf_buffer *rb = sample->rb;
 
@@ -167,12 +172,12 @@ static __always_inline void tp_commit(struct perf_tp_sample *sample, bool in_pla
 /* Somebody interrupted us and wrote a record. Its head is ours to publish. */
 static noinline void tp_interrupted(struct perf_tp_sample *sample, bool in_place)
 {
-	tp_commit(sample, in_place);
+	tp_publish(sample, in_place);
 }
 
 /*
  * Write a sample of @size bytes of raw data, up to these. They are to be written to
- * @raw, before tp_commit(). Returns false when there is more to do than that.
+ * @raw, before tp_publish(). Returns false when there is more to do than that.
  * Interrupts are disabled.
  */
 static __always_inline bool
@@ -186,9 +191,10 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	struct perf_event_header header;
 	struct perf_buffer *rb;
 	unsigned int len, page;
-	u64 *p;
+	u64 state, *p;
 
 	sample->event = event;
+	sample->ip = ip;
 	/* As rcu_dereference_sched(), if it were marked __rcu. */
 	rb = READ_ONCE(event->rb);
 	if (unlikely(!rb))
@@ -197,15 +203,17 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	/*
 	 * Samples are in the order of time: whoever interrupts us now moves the head. The
 	 * clock comes before all else, as what is in registers does not survive its call.
+	 * What few there are that do are not to be saved in vain: @sample keeps the rest.
 	 */
-	offset = local_read(&rb->head);
+	sample->head = local_read(&rb->head);
 	barrier();
 	if (plan & PERF_SAMPLE_TIME)
 		data.time = plan & TP_LOCAL_CLOCK ? local_clock_noinstr() : event->clock();
 	barrier();
+	event = sample->event;
+	offset = sample->head;
 
-	if (unlikely(READ_ONCE(rb->paused) | local_read(&rb->lost) |
-		     (in_place ? READ_ONCE(rb->nest) | READ_ONCE(rb->shared) : 0)))
+	if (unlikely(local_read(&rb->lost)))
 		return false;
 	if ((plan & PERF_SAMPLE_TID) && unlikely(!perf_task_has_pids(current)))
 		return false;
@@ -218,10 +226,17 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	if (unlikely((start & (page_size - 1)) + len > page_size))
 		return false;
 
-	if (unlikely(!rb->overwrite) &&
-	    !ring_buffer_has_space(offset, READ_ONCE(rb->user_page->data_tail),
-				   perf_data_size(rb), len, backward))
-		return false;
+	/* Paused, or when in place: in the middle of another record, or shared. */
+	state = READ_ONCE(rb->state);
+	if (!in_place)
+		state &= RB_OVERWRITE | RB_PAUSED;
+	if (unlikely(state != RB_OVERWRITE)) {
+		if (state)
+			return false;
+		if (!ring_buffer_has_space(offset, READ_ONCE(rb->user_page->data_tail),
+					   perf_data_size(rb), len, backward))
+			return false;
+	}
 	sample->wakeup = local_read(&rb->wakeup);
 	if (unlikely((backward ? -head : head) - sample->wakeup > rb->watermark))
 		return false;
@@ -240,13 +255,14 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 		tp_interrupted(sample, in_place);
 		return false;
 	}
+	sample->head = head;
 	local64_add(count, &event->count);
 
 	header.type = PERF_RECORD_SAMPLE;
 	header.misc = in_place ? event->tp_misc : misc;
 	header.size = len;
 	data.id = event->id;
-	data.ip = ip;
+	data.ip = sample->ip;
 	data.tid_entry.pid = current->tgid;
 	data.tid_entry.tid = current->pid;
 	data.stream_id = event->id;
@@ -262,64 +278,38 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	return true;
 }
 
-/* The same for plans that are not compiled in. */
-static noinline void *tp_reserve_any(struct perf_tp_sample *sample, struct perf_event *event,
-				     u32 plan, unsigned int size, unsigned long ip)
+static __always_inline void tp_unguard(struct perf_tp_sample *sample)
 {
-	void *raw;
-
-	return tp_reserve(sample, event, plan, true, size, 1, ip, 0, &raw) ? raw : NULL;
+	local_irq_restore(sample->flags);
+	barrier();
+	*sample->recursion = 0;
 }
 
-/* Guard against what a tracepoint's own fields may hit. */
-static __always_inline u8 *tp_recursion(void)
+/*
+ * Begin a record in place, of an event that has this plan. Where @in_task, preempt_count()
+ * tells nothing but how often preemption was disabled.
+ */
+static __always_inline bool
+tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
+	      struct perf_event *event, const u32 plan, const bool in_task,
+	      unsigned int size, unsigned long ip, void **raw)
 {
 	u8 *recursion = current->perf_recursion;
-
-	if (unlikely(preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_MASK)))
-		recursion += interrupt_context_level();
-	return recursion;
-}
-
-/* As tracing_gen_ctx_flags(), with less to do when interrupts were enabled. */
-static __always_inline unsigned int tp_context(unsigned long flags)
-{
-	if (IS_ENABLED(CONFIG_TRACE_IRQFLAGS_SUPPORT) && likely(!irqs_disabled_flags(flags)))
-		return tracing_gen_ctx_irq_test(0);
-	return tracing_gen_ctx_flags(flags);
-}
-
-/* Begin a record in place, if the only event of @head has a plan that allows for it. */
-static __always_inline bool
-tp_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
-	 struct hlist_head *head, unsigned int size, unsigned long ip, void **raw)
-{
-	struct hlist_node *first = READ_ONCE(head->first);
-	struct perf_event *event;
-	u8 *recursion;
+	unsigned int ctx, pc;
 	void *record;
-	u32 plan;
-
-	if (unlikely(!first || READ_ONCE(first->next)))
-		return false;
-	event = hlist_entry(first, struct perf_event, hlist_entry);
-	plan = READ_ONCE(event->tp_plan);
-	if (unlikely(!(plan & TP_IN_PLACE) || perf_guest_state()))
-		return false;
-	/* It is to fit into a page, which may be larger than that. */
-	if ((IS_ENABLED(CONFIG_PERF_USE_VMALLOC) || PAGE_SIZE > PERF_MAX_TRACE_SIZE) &&
-	    unlikely(size > PERF_MAX_TRACE_SIZE))
-		return false;
 
 	/*
-	 * Only hits that count for more than one throttle an event, and tracepoints that
-	 * have such hits do not come here.
+	 * Guard against what the tracepoint's own fields may hit. Only hits that count for
+	 * more than one throttle an event, and tracepoints that have such hits do not come
+	 * here.
 	 */
-	recursion = tp_recursion();
+	if (!in_task)
+		recursion += interrupt_context_level();
 	if (unlikely(*recursion))
 		return false;
 	*recursion = 1;
 	sample->recursion = recursion;
+	sample->probe = call;
 	barrier();
 
 	/*
@@ -327,37 +317,102 @@ tp_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
 	 * that has been done, no record comes any more.
 	 */
 	local_irq_save(sample->flags);
-	if (unlikely(READ_ONCE(event->tp_plan) != plan))
-		goto undo;
-
-	if (likely(plan == (TP_USUAL | TP_IN_PLACE))) {
-		if (unlikely(!tp_reserve(sample, event, TP_USUAL, true, size, 1, ip, 0, &record)))
-			goto undo;
-	} else {
-		record = tp_reserve_any(sample, event, plan, size, ip);
-		if (unlikely(!record))
-			goto undo;
+	if (unlikely(READ_ONCE(event->tp_plan) != plan) ||
+	    unlikely(!tp_reserve(sample, event, plan, true, size, 1, ip, 0, &record))) {
+		tp_unguard(sample);
+		return false;
 	}
 
 	/* What the fields do not fill is not to be what was there before. */
 	put_unaligned(0ULL, (u64 *)(record + size - sizeof(u64)));
-	tracing_generic_entry_update(record, call->event.type, tp_context(sample->flags));
+
+	/* As tracing_gen_ctx_flags(), with less to do when interrupts were enabled. */
+	pc = preempt_count();
+	if (in_task)
+		pc &= TP_IN_TASK;
+	if (!IS_ENABLED(CONFIG_TRACE_IRQFLAGS_SUPPORT))
+		ctx = tracing_gen_ctx_irq_pc(TRACE_FLAG_IRQS_NOSUPPORT, pc);
+	else if (likely(!irqs_disabled_flags(sample->flags)))
+		ctx = tracing_gen_ctx_irq_pc(0, pc);
+	else
+		ctx = tracing_gen_ctx_irq_pc(TRACE_FLAG_IRQS_OFF, pc);
+	tracing_generic_entry_update(record, sample->probe->event.type, ctx);
 	*raw = record;
 	return true;
+}
 
-undo:
-	local_irq_restore(sample->flags);
-	barrier();
-	*sample->recursion = 0;
-	return false;
+/* Whether there is one event, and a record of it is to be written in place. */
+static __always_inline bool tp_may_begin(struct hlist_node *first, unsigned int size)
+{
+	if (unlikely(!first || READ_ONCE(first->next)))
+		return false;
+	/* A record is to fit into a page, which may be larger than that. */
+	if ((IS_ENABLED(CONFIG_PERF_USE_VMALLOC) || PAGE_SIZE > PERF_MAX_TRACE_SIZE) &&
+	    unlikely(size > PERF_MAX_TRACE_SIZE))
+		return false;
+	return likely(!perf_guest_state());
+}
+
+/* For interrupts, and plans that are not compiled in. */
+static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_event_call *call,
+				   struct hlist_node *first, unsigned int size, unsigned long ip)
+{
+	struct perf_event *event;
+	void *record;
+	u32 plan;
+	bool ret;
+
+	if (!tp_may_begin(first, size))
+		return NULL;
+	event = hlist_entry(first, struct perf_event, hlist_entry);
+	plan = READ_ONCE(event->tp_plan);
+	if (!(plan & TP_IN_PLACE))
+		return NULL;
+	if (likely(plan == TP_USUAL))
+		ret = tp_begin_plan(sample, call, event, TP_USUAL, false, size, ip, &record);
+	else
+		ret = tp_begin_plan(sample, call, event, plan, false, size, ip, &record);
+	return ret ? record : NULL;
+}
+NOKPROBE_SYMBOL(tp_begin_any);
+
+/* Whether this is a task, and the only event has the plan that is compiled in. */
+static __always_inline bool tp_usual(struct hlist_node *first, unsigned int size)
+{
+	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
+
+	return tp_may_begin(first, size) && likely(READ_ONCE(event->tp_plan) == TP_USUAL) &&
+	       likely(!(preempt_count() & ~TP_IN_TASK));
+}
+
+static __always_inline bool
+tp_begin_usual(struct perf_tp_sample *sample, struct trace_event_call *call,
+	       struct hlist_node *first, unsigned int size, unsigned long ip, void **raw)
+{
+	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
+
+	return likely(tp_begin_plan(sample, call, event, TP_USUAL, true, size, ip, raw));
+}
+
+/* Somebody wrote a record after ours, and left it to us to publish it. */
+static noinline void tp_end_again(struct perf_tp_sample *sample)
+{
+	WRITE_ONCE(sample->rb->nest, 1);
+	tp_publish(sample, true);
+	tp_unguard(sample);
 }
 
 static __always_inline void tp_end(struct perf_tp_sample *sample)
 {
-	tp_commit(sample, true);
-	local_irq_restore(sample->flags);
+	struct perf_buffer *rb = sample->rb;
+
+	/* As tp_publish(); when the head is still ours, nobody was there to ask for a wake-up. */
 	barrier();
-	*sample->recursion = 0;
+	WRITE_ONCE(rb->in_place, 0);
+	if (likely(rb_publish_head(rb, sample->head)))
+		tp_unguard(sample);
+	else
+		tp_end_again(sample);
 }
 
 /**
@@ -377,9 +432,12 @@ static __always_inline void tp_end(struct perf_tp_sample *sample)
 void *perf_tp_reserve(struct perf_tp_sample *sample, struct trace_event_call *call,
 		      struct hlist_head *head, unsigned int size, unsigned long ip)
 {
+	struct hlist_node *first = READ_ONCE(head->first);
 	void *record;
 
-	return tp_begin(sample, call, head, size, ip, &record) ? record : NULL;
+	if (!tp_usual(first, size))
+		return tp_begin_any(sample, call, first, size, ip);
+	return tp_begin_usual(sample, call, first, size, ip, &record) ? record : NULL;
 }
 NOKPROBE_SYMBOL(perf_tp_reserve);
 
@@ -430,7 +488,7 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	if (unlikely(!tp_reserve(&sample, event, plan, false, size, count, ip, misc, &to)))
 		return false;
 	memcpy(to, record, size);
-	tp_commit(&sample, false);
+	tp_publish(&sample, false);
 	return true;
 }
 
@@ -465,11 +523,21 @@ noinline void *perf_trace_begin_task(struct perf_tp_sample *sample,
 EXPORT_SYMBOL_GPL(perf_trace_begin_task);
 NOKPROBE_SYMBOL(perf_trace_begin_task);
 
+static noinline void *
+perf_trace_begin_any(struct perf_tp_sample *sample, struct trace_event_call *call,
+		     struct hlist_node *first, int size, unsigned long ip)
+{
+	void *record = tp_begin_any(sample, call, first, size, ip);
+
+	return record ?: perf_trace_begin_task(sample, call, size, 1, NULL);
+}
+NOKPROBE_SYMBOL(perf_trace_begin_any);
+
 /**
  * perf_trace_begin - begin a record of a tracepoint
  * @sample: for perf_trace_end()
  * @call: the tracepoint
- * @head: its events on this CPU
+ * @first: the first of its events on this CPU, or %NULL
  * @size: of the record: struct trace_entry and what follows it, 4 mod 8
  * @ip: where it was hit
  *
@@ -479,17 +547,28 @@ NOKPROBE_SYMBOL(perf_trace_begin_task);
  * Return: the place of the record, or %NULL: nothing is to be recorded.
  */
 void *perf_trace_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
-		       struct hlist_head *head, int size, unsigned long ip)
+		       struct hlist_node *first, int size, unsigned long ip)
 {
 	void *record;
 
-	if (likely(!bpf_prog_array_valid(call)) &&
-	    likely(tp_begin(sample, call, head, size, ip, &record)))
-		return record;
+	if (likely(!bpf_prog_array_valid(call))) {
+		if (!tp_usual(first, size))
+			return perf_trace_begin_any(sample, call, first, size, ip);
+		if (tp_begin_usual(sample, call, first, size, ip, &record))
+			return record;
+	}
 	return perf_trace_begin_task(sample, call, size, 1, NULL);
 }
 EXPORT_SYMBOL_GPL(perf_trace_begin);
 NOKPROBE_SYMBOL(perf_trace_begin);
+
+static noinline void perf_trace_end_task(struct perf_tp_sample *sample)
+{
+	perf_trace_run_bpf_submit(sample->record, sample->size, sample->rctx, sample->call,
+				  sample->count, sample->regs,
+				  this_cpu_ptr(sample->call->perf_events), sample->task);
+}
+NOKPROBE_SYMBOL(perf_trace_end_task);
 
 /**
  * perf_trace_end - record what a tracepoint has filled in
@@ -500,10 +579,7 @@ void perf_trace_end(struct perf_tp_sample *sample)
 	if (likely(sample->rb))
 		tp_end(sample);
 	else
-		perf_trace_run_bpf_submit(sample->record, sample->size, sample->rctx,
-					  sample->call, sample->count, sample->regs,
-					  this_cpu_ptr(sample->call->perf_events),
-					  sample->task);
+		perf_trace_end_task(sample);
 }
 EXPORT_SYMBOL_GPL(perf_trace_end);
 NOKPROBE_SYMBOL(perf_trace_end);

@@ -101,7 +101,7 @@ TEST_F(nsfd, filter)
 	static const char filter[] = "id == 39 && common_pid != 7";
 	struct perf_event_persist_member p = {};
 	struct perf_event_attr attr;
-	char text[sizeof(filter) + 8], name[NS_ROOM];
+	char text[sizeof(filter) + 8], name[NS_ROOM + 2];
 	struct member m;
 	__u64 id;
 	int fd;

@@ -248,6 +248,20 @@ void perf_persist_left(struct perf_leaving *leaving)
 }
 
 /**
+ * perf_persist_covering - a CPU that came online is to be given a member
+ * @member:	the member, which nobody else can see
+ *
+ * Called without a lock. The caller goes on with perf_persist_covered(), or frees the event.
+ */
+void perf_persist_covering(struct perf_member *member)
+{
+	struct perf_persist_listener *listener;
+
+	for_each_listener(listener)
+		tell(listener->covering, member);
+}
+
+/**
  * perf_persist_covered - a CPU that came online was given a member
  * @model:	its like on another CPU
  * @member:	the new one, with the lock held
@@ -363,7 +377,7 @@ struct perf_persist_ns *perf_persist_alloc(void)
 	return ns;
 }
 
-/* Who else writes to the buffer that @member keeps */
+/* Other members that write to the buffer of @member, one after the other */
 static struct perf_member *next_writer(struct perf_member *member, struct perf_member *prev)
 {
 	return member->rb ? perf_buffer_next_writer(member->rb, prev) : NULL;
@@ -513,7 +527,7 @@ struct perf_persist_ns *perf_persist_next_published(struct perf_persist_ns *prev
 			node = node->rb_right;
 		}
 	}
-	/* What a snapshot is of is a member of another namespace, or of none. */
+	/* Events of a snapshot are members of another namespace, or of none. */
 	while (next && (!next->published || is_snapshot(next))) {
 		node = rb_next(&next->id_node);
 		next = node ? ns_of_id(node) : NULL;
@@ -925,7 +939,7 @@ static int __init perf_persistent_init(void)
 }
 subsys_initcall_sync(perf_persistent_init);
 
-/* What was published before there was a bus, see perf_event_sysfs_init() */
+/* Show the namespaces that were published before there was a bus, see perf_event_sysfs_init(). */
 static int __init list_all(void)
 {
 	struct perf_persist_ns *ns;

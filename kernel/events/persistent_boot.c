@@ -220,7 +220,7 @@ static int __init make_namespaces(void)
 }
 fs_initcall_sync(make_namespaces);
 
-/* What was not there has had its time. */
+/* Try again to make the events whose PMU or tracepoint was missing, for the last time. */
 static int __init add_missing(void)
 {
 	struct perf_boot_event *event, *next_event;

@@ -660,7 +660,7 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
  * @rb:		the buffer, which nobody has mapped or writes to; it counts as mapped
  *		once from here on
  *
- * Who pays for it stays as it is.
+ * The same user goes on to pay for it.
  */
 void perf_persist_renew_buffer(struct perf_buffer *rb)
 {
@@ -677,8 +677,7 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 	local_set(&rb->lost, 0);
 	rb->nest = 0;
 	atomic_set(&rb->poll, 0);
-	if (rb->nr_pages)
-		WRITE_ONCE(rb->paused, 0);
+	rb_toggle_paused(rb, false);
 	if (rb->watermark == LONG_MAX)
 		WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
 	WRITE_ONCE(rb->held, 0);

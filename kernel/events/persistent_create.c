@@ -33,7 +33,7 @@
 #define PERF_TASKS_PART		4
 #define PERF_TASKS_LEAST	SZ_256K
 
-/* What tells of tasks and their maps, in a buffer of its own */
+/* An event that tells of tasks and their maps, in a buffer of its own */
 static const struct perf_event_attr tasks_attr = {
 	.type			= PERF_TYPE_SOFTWARE,
 	.config			= PERF_COUNT_SW_DUMMY,
@@ -159,7 +159,7 @@ static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu)
 
 /*
  * One more event on @cpu, with a buffer of @nr_pages of its own, or with the one of
- * @output. What goes wrong is undone by undo_to().
+ * @output. After an error, the caller goes on with undo_to().
  */
 static int make_event(struct new_events *new, const struct perf_event_spec *spec, int cpu,
 		      struct perf_event *output, unsigned long nr_pages)
@@ -223,7 +223,7 @@ static int make_events_on(struct new_events *new, struct list_head *specs, int c
 	return fail_event(new->error, ret, spec, cpu);
 }
 
-/* What perf_event_open() would refuse; what was not said is made to fit. */
+/* Refuse rates that perf_event_open() would refuse. The defaults are made to fit. */
 static int check_rates(struct list_head *specs, struct perf_spec_error *error)
 {
 	unsigned int max = READ_ONCE(sysctl_perf_event_sample_rate);

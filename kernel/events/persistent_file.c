@@ -353,7 +353,7 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 		ret = -EINVAL;
 	else
 		ret = perf_member_may_open(member);
-	/* What changes it need not be an ioctl of this file: redirected events, BPF links. */
+	/* Redirected events and BPF links change it without an ioctl of this file. */
 	if (!ret && (f_flags & O_ACCMODE) == O_RDWR)
 		ret = security_perf_event_write(member->event);
 	if (!ret) {
@@ -454,19 +454,22 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	return fd;
 }
 
-/* What is stopped goes on by PERF_EVENT_IOC_RESUME alone. */
+/* A buffer that is stopped goes on by PERF_EVENT_IOC_RESUME alone. */
 static int pause_buffer(struct perf_buffer *rb, bool pause)
 {
 	struct perf_persist_ns *ns = rb->owner ? rb->owner->ns : NULL;
 
 	assert_registry();
-	if (ns && READ_ONCE(ns->stopped))
+	if (ns && READ_ONCE(ns->stopped)) {
+		/* RESUME goes by the last one. */
+		WRITE_ONCE(rb->pause_output, pause);
 		return pause ? 0 : -EBUSY;
+	}
 	rb_toggle_paused(rb, pause);
 	/* A trigger that stops it just now wins. Pairs with the one in perf_stop_now(). */
 	smp_mb();
 	if (ns && READ_ONCE(ns->stopped))
-		rb_toggle_paused(rb, true);
+		rb_freeze(rb);
 	return 0;
 }
 
@@ -568,7 +571,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *  -EPERM	another process made the namespace
  *
  * PAUSE_OUTPUT, in which all but these are as for an ordinary event:
- *  -EBUSY	to go on: the namespace of the buffer is stopped
+ *  -EBUSY	to go on: the namespace of the buffer is stopped. RESUME lets it go on.
  *
  * GET_PERSIST and GET_MEMBER:
  *  -ENOENT	the event is in no namespace

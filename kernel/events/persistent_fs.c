@@ -64,7 +64,7 @@ static const struct perf_fs_owner perf_fs_default = {
 
 static struct perf_fs_owner perf_fs_owner;
 
-/* What a new namespace has until somebody says otherwise */
+/* Buffers of a new namespace, unless somebody writes to buffer_size */
 #define PERF_FS_SIZE	SZ_512K
 
 /*
@@ -303,7 +303,7 @@ static void find_cpus(struct perf_persist_ns *ns, struct cpumask *cpus)
 	}
 }
 
-/* Those that there are stay, as long as the directory does. */
+/* Directories of CPUs stay for as long as that of the namespace. */
 static int add_cpus(struct perf_fs_dir *dir)
 {
 	struct kernfs_node *all, *kn;

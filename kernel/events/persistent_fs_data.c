@@ -161,7 +161,7 @@ static ssize_t data_read(struct kernfs_open_file *of, char *buf, size_t bytes, l
 	if (ret > 0)
 		reader->pos += ret;
 	if (ret < 0) {
-		/* What is missing in the middle nobody can make sense of. */
+		/* Nobody can make sense of a stream that lacks something in the middle. */
 		perf_stream_free(reader->stream);
 		reader->stream = NULL;
 	}

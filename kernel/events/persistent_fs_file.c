@@ -2,8 +2,8 @@
 /*
  * The files in a directory of perffs.
  *
- * What is read is shown with the rights of who opened the file, and what is written is
- * done with those of who writes. Each line that is written does something, whether it is
+ * Reading goes by the rights of the task that opened the file, and writing by those of the
+ * task that writes. Each line that is written does something, whether it is
  * appended or not.
  */
 #include <linux/capability.h>
@@ -203,7 +203,7 @@ static int add_events(struct perf_fs_dir *dir, const char *line, struct perf_spe
 	return ret;
 }
 
-/* What comes before a wrong line is done. */
+/* The lines before a wrong one are done, and stay so. */
 static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
 {
 	char *line;
@@ -233,7 +233,7 @@ static ssize_t events_write(struct kernfs_open_file *of, char *buf, size_t bytes
 	return change(of, buf, bytes, change_events);
 }
 
-/* What tells of tasks comes by itself. */
+/* The event that tells of tasks is not listed: it comes by itself. */
 static bool is_listed(struct perf_member *member, int cpu)
 {
 	return member->event->cpu == cpu && !member->for_trigger &&
@@ -672,7 +672,7 @@ static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
 	ret = perf_persist_copy_times(dir->ns, &oldest, &newest);
 	if (ret == -EINTR)
 		return ret;
-	/* Who may not read the samples, or has no memory for a copy, sees the rest. */
+	/* Without the right to read samples, or memory for a copy, show the rest. */
 	if (!ret && newest) {
 		show_time(m, "oldest", oldest);
 		show_time(m, "newest", newest);

@@ -170,7 +170,7 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 
 	line = strim(line);
 	strreplace(line, '\t', ' ');
-	/* What is shown is to make the same trigger when it is written again. */
+	/* A line that was read makes the same trigger when it is written again. */
 	if (strscpy(arg.label, line) < 0)
 		return perf_spec_fail(error, -E2BIG, line, "longer than %d bytes",
 				      PERF_PERSIST_NAME_SIZE - 1);

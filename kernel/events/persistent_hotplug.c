@@ -2,9 +2,9 @@
 /*
  * CPUs that go, return, or are new.
  *
- * What is done when a CPU comes online runs inside cpu_hotplug_lock: it can put events
+ * The callback of a CPU that comes online runs inside cpu_hotplug_lock. It can put events
  * back into their context, but neither make nor free one, as this takes that lock for
- * static keys. For that there is a worker.
+ * static keys. A worker does that.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
@@ -64,7 +64,7 @@ static int ns_cpu_online(unsigned int cpu)
 	struct perf_persist_ns *ns;
 	u64 event_id;
 
-	/* What is published from now on finds that its CPU is online. */
+	/* Members that are published from now on find that their CPU is online. */
 	for (ns = NULL; (ns = perf_persist_next_published(ns)); ) {
 		for (event_id = 0; (member = open_next_on(ns, cpu, event_id)); ) {
 			event_id = member->event->id;
@@ -110,10 +110,10 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
 	struct perf_event_context *ctx;
 	struct perf_event_attr attr;
 	struct perf_event *event;
-	char *filter = NULL;
+	char *filter;
 	int ret;
 
-	/* What a kprobe or uprobe is on was a string of the creator's. */
+	/* The place of a kprobe or uprobe was a string in the creator's memory. */
 	if (perf_member_has_tp(model) && model->attr.type != PERF_TYPE_TRACEPOINT)
 		return ERR_PTR(-EOPNOTSUPP);
 
@@ -126,15 +126,11 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
 	ctx = perf_event_ctx_lock(model->event);
 	attr = model->attr;
 	*enable = perf_member_is_enabled(model);
-	if (model->filter) {
-		filter = kstrdup(model->filter, GFP_KERNEL);
-		if (!filter) {
-			perf_event_ctx_unlock(model->event, ctx);
-			return ERR_PTR(-ENOMEM);
-		}
-	}
 	perf_event_ctx_unlock(model->event, ctx);
 
+	filter = perf_member_copy_filter(model);
+	if (IS_ERR(filter))
+		return ERR_CAST(filter);
 	event = perf_member_make(model->event, &attr, filter, cpu);
 	kfree(filter);
 	return event;
@@ -200,6 +196,7 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 		return PTR_ERR(event);
 
 	cover->event = event;
+	perf_persist_covering(event->member);
 	if (output)
 		ret = perf_event_set_output(event, output);
 	else if (cover->model_rb)
@@ -242,7 +239,7 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 		perf_member_set_buffer(member, event->rb);
 		/* NULL if the model was claimed meanwhile */
 		if (model_rb)
-			rb_toggle_paused(member->rb, READ_ONCE(model_rb->paused));
+			rb_toggle_paused(member->rb, READ_ONCE(model_rb->pause_output));
 	}
 	perf_persist_covered(cover->model, member);
 	perf_member_set_state(member, PERF_MEMBER_PUBLISHED);
@@ -310,7 +307,7 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 }
 
 /*
- * Who enabled or disabled all members may have missed the new one. And when its CPU went
+ * Somebody may have enabled or disabled all members but the new one. And when its CPU went
  * offline before it was a member, nobody noted that it wants to be enabled.
  */
 static void follow_model(struct perf_cover *cover)

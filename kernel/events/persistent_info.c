@@ -122,9 +122,16 @@ static void fill_live_member(struct perf_event_persist_member *info, struct perf
 			info->output_id = owner->event->id;
 		info->buffer_size = perf_data_size(rb);
 		info->buffer_seq = rb->seq;
-		if (rb->nr_pages && READ_ONCE(rb->paused))
-			info->flags |= READ_ONCE(member->ns->stopped) ? PERF_PERSIST_STOPPED :
-									PERF_PERSIST_PAUSED;
+		if (rb->nr_pages) {
+			bool frozen = READ_ONCE(rb->paused);
+			bool stopped = READ_ONCE(member->ns->stopped);
+
+			if (stopped)
+				info->flags |= PERF_PERSIST_STOPPED;
+			/* Or by another namespace that holds it, too */
+			if (READ_ONCE(rb->pause_output) || (frozen && !stopped))
+				info->flags |= PERF_PERSIST_PAUSED;
+		}
 		ring_buffer_put(rb);
 	}
 	if (!cpu_online(event->cpu) || perf_member_is_offline(member))

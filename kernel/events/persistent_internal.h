@@ -169,7 +169,6 @@ struct perf_persist_ns {
  * @triggers:	triggers that nothing fires any more
  * @actions:	what members do no more when they overflow
  * @frozen:	buffer of @member that was stopped, or may be by now; or NULL
- * @paused:	it was paused without that
  */
 struct perf_leaving {
 	struct perf_persist_ns	*ns;
@@ -178,7 +177,6 @@ struct perf_leaving {
 	struct list_head	triggers;
 	struct list_head	actions;
 	struct perf_buffer	*frozen;
-	bool			paused;
 };
 
 /**
@@ -195,7 +193,9 @@ struct perf_leaving {
  * @leaving:	members are about to leave it; with the lock. Takes what has to go with
  *		them off its lists
  * @left:	after @leaving, without the lock and before the members are gone: frees that
- * @covered:	a CPU came online, and got a member like its @model; with the lock
+ * @covering:	a CPU came online, and is going to get @member, which nobody else can see;
+ *		without the lock. Either @covered follows, or @member is freed
+ * @covered:	it got @member, which is like its @model; with the lock
  * @free:	nobody has a reference on it; with or without the lock if it is no snapshot
  *
  * Callbacks that are NULL are left out.
@@ -211,6 +211,7 @@ struct perf_persist_listener {
 	void			(*buffers_changed)(struct perf_persist_ns *ns);
 	void			(*leaving)(struct perf_leaving *leaving);
 	void			(*left)(struct perf_leaving *leaving);
+	void			(*covering)(struct perf_member *member);
 	void			(*covered)(struct perf_member *model, struct perf_member *member);
 	void			(*free)(struct perf_persist_ns *ns);
 };
@@ -242,7 +243,8 @@ enum perf_member_state {
  *		to the buffer of another member
  * @ns:		the namespace; stays after a deletion, for those who still read
  * @node:	in perf_persist_ns::members
- * @filter:	what SET_FILTER was given; protected by event->ctx->mutex
+ * @filter:	what SET_FILTER was given, unless event->filter has it: addresses, or
+ *		functions; protected by event->ctx->mutex
  * @deferred:	in perf_member_deferred
  * @name:	name of the namespace that it is going to make, or NULL
  * @label:	what people call this event, or NULL
@@ -363,6 +365,7 @@ void perf_persist_buffers_changed(struct perf_persist_ns *ns);
 void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
 			  struct perf_member *member);
 void perf_persist_left(struct perf_leaving *leaving);
+void perf_persist_covering(struct perf_member *member);
 void perf_persist_covered(struct perf_member *model, struct perf_member *member);
 
 /**

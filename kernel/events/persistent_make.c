@@ -37,7 +37,7 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
 	struct perf_event *event;
 	int ret = 0;
 
-	/* Who creates an event attaches its cgroup and its program. */
+	/* Only the creator of an event can attach its cgroup and its program. */
 	if (model && (has_cgroup(model) || READ_ONCE(model->prog)))
 		return ERR_PTR(-EOPNOTSUPP);
 
@@ -53,7 +53,7 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
 		return ERR_PTR(-EOPNOTSUPP);
 	}
 
-	/* What perf_event_open() does and this did not, as it is for the kernel. */
+	/* An event for the kernel was made: do what perf_event_open() does besides. */
 	ctx = perf_event_ctx_lock(event);
 	WRITE_ONCE(event->owner, NULL);
 	if (model)
@@ -113,7 +113,8 @@ struct perf_event *perf_member_make(struct perf_event *model, const struct perf_
 		perf_event_release_kernel(event);
 		return ERR_PTR(ret);
 	}
-	event->member->filter = copy;
+	if (copy && !perf_persistent_keep_filter(event, copy))
+		kfree(copy);
 	return event;
 }
 

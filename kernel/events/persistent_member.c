@@ -138,6 +138,7 @@ void perf_persistent_event_free(struct perf_event *event)
 	kfree(member->name);
 	kfree(member->label);
 	perf_format_put(member->format);
+	kfree(member->action); /* of one that was made for a CPU, and not added */
 	kfree(member);
 }
 
@@ -601,7 +602,8 @@ int perf_member_hold(struct perf_member *member)
 
 	/*
 	 * Without a mapping it was redirected: the buffer is another member's.
-	 * What another namespace holds is not ours to hold, see perf_member_check_output().
+	 * A buffer that another namespace holds is not held here, too, see
+	 * perf_member_check_output().
 	 */
 	if (rb && !member->rb && atomic_read(&event->mmap_count) &&
 	    (!rb->held || perf_persist_buffer_owner(member->ns, rb)) &&
@@ -863,9 +865,25 @@ bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
 	if (!event->member)
 		return false;
 
+#ifdef CONFIG_EVENT_TRACING
+	/* With the filter itself, so that an event that stays an ordinary one is not larger */
+	if (ftrace_profile_keep_filter(event, filter_str))
+		return true;
+#endif
 	kfree(event->member->filter);
 	event->member->filter = filter_str;
 	return true;
+}
+
+static const char *filter_text(struct perf_member *member)
+{
+#ifdef CONFIG_EVENT_TRACING
+	const char *text = ftrace_profile_filter_text(member->event);
+
+	if (text)
+		return text;
+#endif
+	return member->filter;
 }
 
 /**
@@ -879,9 +897,10 @@ bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
 char *perf_member_copy_filter(struct perf_member *member)
 {
 	struct perf_event_context *ctx = perf_event_ctx_lock(member->event);
-	char *copy = kstrdup(member->filter, GFP_KERNEL);
+	const char *text = filter_text(member);
+	char *copy = kstrdup(text, GFP_KERNEL);
 
-	if (member->filter && !copy)
+	if (text && !copy)
 		copy = ERR_PTR(-ENOMEM);
 	perf_event_ctx_unlock(member->event, ctx);
 	return copy;

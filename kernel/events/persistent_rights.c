@@ -161,7 +161,7 @@ int perf_member_may_open(struct perf_member *member)
 	assert_registry();
 
 	needs = READ_ONCE(member->needs);
-	/* That of a snapshot goes without the lock; whoever frees it waits for RCU. */
+	/* The buffer of a snapshot can go without the lock, after a grace period. */
 	scoped_guard(rcu) {
 		struct perf_buffer *rb = READ_ONCE(member->rb);
 
@@ -379,7 +379,7 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 	if (!rb)
 		return 0;
 	if (vma->vm_flags & VM_WRITE) {
-		/* What is not going to be mapped is not going to be written to. */
+		/* A mapping that perf_mmap() refuses cannot be written to. */
 		if (!READ_ONCE(rb->held) && vma_pages(vma) != data_page_nr(rb) + 1UL)
 			return -EINVAL;
 		return perf_persistent_may_write(rb);

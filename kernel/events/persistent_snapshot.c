@@ -68,7 +68,7 @@ static struct perf_buffer *new_output(struct perf_snapshot_member *sm)
 	return sm->output->live->rb;
 }
 
-/* What the namespace keeps mapped; @member holds the old buffer from here on. */
+/* The namespace keeps the new buffer mapped, and the snapshot the old one. */
 static void swap_hold(struct perf_snapshot_member *sm)
 {
 	struct perf_member *member = &sm->m, *live = sm->live;
@@ -99,8 +99,8 @@ static void swap_hold(struct perf_snapshot_member *sm)
 
 /*
  * Have @event write to @rb, which is going to be its own reference, instead of
- * the buffer that it has, from now on and without missing a sample. What it is
- * in the middle of still goes to the old one.
+ * the buffer that it has, from now on and without missing a sample. A record that it
+ * has begun still goes to the old one.
  *
  * It leaves perf_buffer::event_list: wake-ups wait for the other half below.
  */
@@ -150,7 +150,7 @@ static void swap_output(struct perf_snapshot_member *sm, struct perf_member *mem
 	refcount_inc(&rb->refcount);
 	/* Only PAUSE_OUTPUT changes it, which waits until all members are through. */
 	if (sm->own && rb->nr_pages && member->rb->nr_pages)
-		WRITE_ONCE(rb->paused, READ_ONCE(member->rb->paused));
+		rb_toggle_paused(rb, READ_ONCE(member->rb->pause_output));
 	mutex_lock(&event->mmap_mutex);
 	perf_persistent_attached(event, rb);
 	swap_event(event, rb);
@@ -189,8 +189,8 @@ static void swap_members(struct perf_persist_ns *snap)
 	}
 
 	/*
-	 * Who stopped the old ones a moment ago either sees the new ones, or is seen
-	 * here. Pairs with the first one in perf_stop_now().
+	 * A trigger that stopped the old ones a moment ago either sees the new ones, or is
+	 * seen here. Pairs with the first one in perf_stop_now().
 	 */
 	smp_mb();
 	perf_persist_buffers_changed(snap->source);
@@ -207,7 +207,7 @@ static void swap_members(struct perf_persist_ns *snap)
 	}
 }
 
-/* Who is no member but writes to the buffer of one follows it. */
+/* Events that are no members but write to the buffer of one get the new one, too. */
 static bool move_others(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
@@ -256,7 +256,7 @@ static void copy_buffer(struct perf_snapshot_member *sm)
 				 PAGE_SIZE << page_order(from)));
 		cond_resched();
 	}
-	/* What may be half updated is set anew. */
+	/* Set the fields anew that may be half updated. */
 	data_race(memcpy(page, from->user_page, PAGE_SIZE));
 	page->lock = 0;
 	page->index = 0;
@@ -292,7 +292,7 @@ static void finish_members(struct perf_persist_ns *snap)
 			continue;
 
 		old = sm->output->m.rb;
-		/* What stays in use counts as such, and the copy as what is kept. */
+		/* The buffer that stays counts as in use, and the copy as part of the snapshot. */
 		if (sm->own && sm->copy)
 			perf_set_exchange(sm->live->rb, old);
 		if (is_swapped(sm)) {
@@ -438,7 +438,7 @@ static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_reques
 	ret = ns->unlinked ? -ENODEV : 0;
 	if (!ret && req->user)
 		ret = perf_persist_may_write(ns);
-	/* What a stop froze is not to be trimmed by what fires after it. */
+	/* Triggers that fire after a stop must not trim the buffers that it froze. */
 	if (!ret && req->trigger && READ_ONCE(ns->stopped))
 		ret = -ECANCELED;
 	if (!ret && !req->may_spend && req->sizes.nr)
@@ -481,7 +481,7 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 		/* They count for the owner, and for the bound of the namespace. */
 		perf_snapshot_free_spares(stale);
 
-		/* Those who make spares may have to wait for memory. */
+		/* The worker that makes spares may be waiting for memory. */
 		if (!alone) {
 			mutex_lock(&ns->snapshot_lock);
 			alone = true;
@@ -532,6 +532,11 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	if (IS_ERR(snap))
 		goto out;
 
+	/*
+	 * Nothing fails from here on: @snap has all the memory that it takes, and whoever
+	 * would delete the namespace, or change its members, waits for the end of this. So
+	 * the buffers of an older snapshot can be emptied before they are swapped in.
+	 */
 	ns->swapping = true;
 	if (req->used_buffers) {
 		mutex_unlock(&perf_persist_lock);

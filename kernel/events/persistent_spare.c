@@ -28,7 +28,7 @@
 #include "persistent_snapshot.h"
 #include "read.h"
 
-/* Called without a lock. Those that are mapped stay until they are not. */
+/* Called without a lock. Buffers that are mapped stay for as long as they are. */
 static void free_buffers(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
@@ -86,7 +86,7 @@ static void free_members(struct perf_persist_ns *snap)
 	}
 }
 
-/* Who else wrote to the buffer of @member, in any order; of what is on the way, NULL. */
+/* Others that wrote to the buffer of @member, in any order; none before it was swapped */
 static struct perf_member *next_writer(struct perf_member *member, struct perf_member *prev)
 {
 	struct perf_snapshot_member *sm;
@@ -178,7 +178,7 @@ static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 	}
 	snap->members_seq = ns->members_seq;
 
-	/* Those that have a buffer, and those that write to it */
+	/* Members that have a buffer, and others that write to it */
 	for_each_snapshot_member(sm, member, snap) {
 		/* As it is held, it stays. */
 		struct perf_buffer *rb = READ_ONCE(member->event->rb);
@@ -703,7 +703,7 @@ static void snapshot_worker(struct work_struct *work)
 		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its spares: %pe\n",
 				      ns->name, ERR_PTR(ret));
 	remove_trimmed(ns);
-	/* What it was queued with is for the next time, unless somebody was faster. */
+	/* If it is queued again, it keeps its reference, unless somebody was faster. */
 	if (!again || !queue_delayed_work(system_unbound_wq, &ns->snapshot_work, HZ))
 		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */
 }

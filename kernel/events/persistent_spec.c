@@ -87,7 +87,7 @@ int perf_spec_fail(struct perf_spec_error *error, int ret, const char *word, con
 	if (!error || error->text[0])
 		return ret;
 
-	/* What may come from anybody is not to move a cursor. */
+	/* Anybody may have written it: print nothing that moves a cursor. */
 	len = scnprintf(error->text, sizeof(error->text), "'%.60s': ", word);
 	va_start(args, fmt);
 	vscnprintf(error->text + len, sizeof(error->text) - len, fmt, args);
@@ -259,7 +259,7 @@ static int parse_terms(struct spec_line *line, char *terms)
 	return ret;
 }
 
-/* What was not said, once it is known what it is about */
+/* Fill in the terms that were left out, when the event is known */
 static void set_defaults(struct spec_line *line)
 {
 	struct perf_event_attr *attr = &line->attr;
@@ -289,7 +289,7 @@ static int match_tracepoint(struct trace_event_call *call, void *data)
 	char *name;
 	int ret;
 
-	/* What is ftrace's own cannot be enabled, but for one that is for experts. */
+	/* Events of ftrace itself cannot be enabled, except for one that is for experts. */
 	if (search->pattern && (call->flags & TRACE_EVENT_FL_IGNORE_ENABLE))
 		return 0;
 	if (!glob_match(search->system, system) || !glob_match(search->event, event))

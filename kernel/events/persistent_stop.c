@@ -65,7 +65,7 @@ bool perf_stop_now(struct perf_persist_ns *ns)
 		for (i = 0; i < list->nr; i++) {
 			rb = READ_ONCE(list->events[i]->rb);
 			if (rb)
-				rb_toggle_paused(rb, true);
+				rb_freeze(rb);
 		}
 		/* Pairs with the one in resume(), which may undo half of it. */
 		smp_mb();
@@ -144,7 +144,7 @@ static void follow_stop(struct perf_persist_ns *ns)
 		return;
 	for_each_ns_member(member, ns) {
 		if (member->rb)
-			rb_toggle_paused(member->rb, true);
+			rb_freeze(member->rb);
 	}
 }
 
@@ -161,7 +161,7 @@ static void stop(struct perf_persist_ns *ns)
 	follow_stop(ns);
 }
 
-/* What @member did not record while it was stopped is not lost. */
+/* Records that @member did not write while it was stopped are not lost. */
 static void count_missed(struct perf_member *member)
 {
 	u64 lost = atomic64_read(&member->event->lost_samples);
@@ -183,7 +183,7 @@ static void resume(struct perf_persist_ns *ns)
 	smp_mb();
 	for_each_ns_member(member, ns) {
 		if (member->rb)
-			rb_toggle_paused(member->rb, false);
+			rb_thaw(member->rb);
 	}
 	/* A trigger that has stopped some of them meanwhile wins. */
 	follow_stop(ns);
@@ -195,8 +195,9 @@ static void resume(struct perf_persist_ns *ns)
  * @do_stop:	which of the two
  *
  * Stopping what is stopped already, and resuming what is not, does nothing. After a stop
- * no record appears in any of the buffers. Called without a lock, for a file that may be
- * written to.
+ * no record appears in any of the buffers. After a resume, those that
+ * PERF_EVENT_IOC_PAUSE_OUTPUT has paused, before the stop or since, still take none. Called
+ * without a lock, for a file that may be written to.
  *
  * Return: 0, or
  *  -EOPNOTSUPP	it is a snapshot
@@ -248,13 +249,8 @@ static void ns_leaving(struct perf_leaving *leaving)
 	if (!member || (!ns->nr_stoppers && !READ_ONCE(ns->stopped)))
 		return;
 	leaving->frozen = ring_buffer_get(member->event);
-	/* A trigger that stops it now pauses it later than it says so. */
-	leaving->paused = leaving->frozen && READ_ONCE(leaving->frozen->paused);
-	smp_rmb(); /* pairs with smp_mb() in perf_stop_now() */
-	if (!READ_ONCE(ns->stopped))
-		return;
-	leaving->paused = false;
-	count_missed(member);
+	if (READ_ONCE(ns->stopped))
+		count_missed(member);
 }
 
 static void ns_left(struct perf_leaving *leaving)
@@ -266,8 +262,8 @@ static void ns_left(struct perf_leaving *leaving)
 	/* A trigger may be about to stop what is not on its list any more. */
 	synchronize_rcu();
 	/* The buffer of another member remains as it is. */
-	if (rb->nr_pages && !rb->owner && !leaving->paused)
-		rb_toggle_paused(rb, false);
+	if (!rb->owner)
+		rb_thaw(rb);
 	ring_buffer_put(rb);
 }
 

@@ -9,7 +9,7 @@
  *	ever. Then the decision, in a few loads and one compare-and-exchange; and
  *	buffers are stopped, if that is what it is for, with one store for each member
  *   in an irq_work: a timer is started, if it is to happen later
- *   in a worker: the snapshot is taken, and who waits is told
+ *   in a worker, on any CPU: the snapshot is taken, and who waits is told
  *
  * A trigger is pending from the decision to the end of the worker, and what
  * fires meanwhile is only counted. After that it rests for several times as long:
@@ -27,6 +27,7 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/stop_machine.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/trace_events.h>
@@ -39,10 +40,10 @@
 /* More than that is a mistake. */
 #define PERF_TRIGGERS_MAX	64
 
-/* What could not be done is not tried again before, however often it fires. */
+/* A trigger that failed does not try again before, however often it fires. */
 #define PERF_TRIGGER_RETRY_NS	((u64)NSEC_PER_SEC)
 
-/* What was done is not done again before, nor before so many times as long as it took. */
+/* A trigger that acted rests for so long, and for so many times as long as it took. */
 #define PERF_TRIGGER_REST_NS	(10ULL * NSEC_PER_MSEC)
 #define PERF_TRIGGER_REST	4
 #define PERF_TRIGGER_TOOK_MAX_NS	(2ULL * NSEC_PER_SEC)
@@ -63,6 +64,7 @@
  * @stopped:	there was something to stop
  * @fired_at:	when it became @pending, ns of CLOCK_BOOTTIME
  * @fired_mono:	the same, ns of CLOCK_MONOTONIC, which @timer goes by
+ * @fired_cpu:	on which CPU
  * @frozen_mono: when the last buffer was stopped or replaced, ns of CLOCK_MONOTONIC
  * @irq_work:	leaves the context of the event
  * @timer:	waits for perf_event_trigger::after_ns
@@ -86,6 +88,7 @@ struct perf_trigger {
 	bool				stopped;
 	u64				fired_at;
 	u64				fired_mono;
+	int				fired_cpu;
 	u64				frozen_mono;
 	struct irq_work			irq_work;
 	struct hrtimer			timer;
@@ -119,7 +122,7 @@ static bool is_spent(struct perf_trigger *trigger)
 {
 	u64 started = READ_ONCE(trigger->started), armed_at = READ_ONCE(trigger->armed_at);
 
-	/* What failed since it was armed may have begun before. */
+	/* An action that failed since it was armed may have begun before. */
 	return trigger->arg.times && started > armed_at &&
 	       started - armed_at >= trigger->arg.times;
 }
@@ -148,6 +151,7 @@ static bool start_trigger(struct perf_trigger *trigger)
 	WRITE_ONCE(trigger->started, trigger->started + 1);
 	trigger->fired_at = now;
 	trigger->fired_mono = ktime_get_mono_fast_ns();
+	trigger->fired_cpu = raw_smp_processor_id();
 	return true;
 }
 
@@ -196,7 +200,7 @@ void perf_persistent_fatal(bool panic)
 
 	if (list_empty(&perf_fatal_triggers) || !rcu_is_watching())
 		return;
-	/* What is read here may be what is broken: not again, for the message's sake. */
+	/* The list may be what is broken: do not read it again while that is reported. */
 	if (!atomic_try_cmpxchg(&fatal_cpu, &none, cpu) && (!panic || none == cpu))
 		return;
 
@@ -221,9 +225,14 @@ void perf_persistent_fatal(bool panic)
  */
 
 /*
- * The worker is one of this CPU: it has to wait until all events that are about to record
- * what happened have done so.
+ * The worker need not be one of this CPU, which may be isolated, or busy with a task that
+ * lets no worker run.
  */
+static void queue_worker(struct perf_trigger *trigger)
+{
+	queue_work(system_unbound_wq, &trigger->work);
+}
+
 static void trigger_irq_work(struct irq_work *irq_work)
 {
 	struct perf_trigger *trigger = container_of(irq_work, struct perf_trigger, irq_work);
@@ -232,7 +241,7 @@ static void trigger_irq_work(struct irq_work *irq_work)
 		hrtimer_start(&trigger->timer, ns_to_ktime(trigger->arg.after_ns),
 			      HRTIMER_MODE_REL_HARD);
 	else
-		queue_work(system_long_wq, &trigger->work);
+		queue_worker(trigger);
 }
 
 static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
@@ -241,8 +250,23 @@ static enum hrtimer_restart trigger_timer(struct hrtimer *timer)
 
 	if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
 		stop_now(trigger);
-	queue_work(system_long_wq, &trigger->work);
+	queue_worker(trigger);
 	return HRTIMER_NORESTART;
+}
+
+static int do_nothing(void *unused)
+{
+	return 0;
+}
+
+/*
+ * The event may have been the first of several that what happened sets off: the others are
+ * to be in the snapshot, too. They record with preemption off, and have done so when the CPU
+ * goes over to another task.
+ */
+static void wait_for_records(struct perf_trigger *trigger)
+{
+	stop_one_cpu(trigger->fired_cpu, do_nothing, NULL);
 }
 
 static void trigger_worker(struct work_struct *work)
@@ -255,10 +279,12 @@ static void trigger_worker(struct work_struct *work)
 	unsigned int number = 0;
 	long ret = 0;
 
-	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT)
+	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT) {
+		wait_for_records(trigger);
 		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_mono);
-	else if (!trigger->stopped)
+	} else if (!trigger->stopped) {
 		ret = -ENOMEM;
+	}
 
 	mutex_lock(&perf_persist_lock);
 	now = ktime_get_boottime_ns();
@@ -359,7 +385,7 @@ static void link_action(struct perf_trigger *trigger, struct perf_action *action
 	list_add_tail(&action->entry, &trigger->actions);
 	member->action = action;
 	trigger->state.nr_events++;
-	/* Who still calls trigger_overflow() for the last one finds all of this one. */
+	/* A CPU that still calls trigger_overflow() for the last one finds all of this one. */
 	smp_store_release(&event->overflow_handler_context, (void *)action);
 	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
 	smp_store_release(&event->overflow_handler, trigger_overflow);
@@ -377,7 +403,7 @@ static void unlink_action(struct perf_action *action, struct list_head *actions)
 	list_move_tail(&action->entry, actions);
 }
 
-/* A grace period later. What came for the trigger leaves with it. */
+/* A grace period later. Members that came for the trigger leave with it. */
 static void free_actions(struct list_head *actions)
 {
 	struct perf_action *action, *next;
@@ -395,21 +421,26 @@ static void free_actions(struct list_head *actions)
 	INIT_LIST_HEAD(actions);
 }
 
+/*
+ * A member is being made for a CPU. Nobody tries that again, and without an action it would
+ * silently not fire what its like fires. So it has one in any case, from here on.
+ */
+static void ns_covering(struct perf_member *member)
+{
+	member->action = kzalloc(sizeof(*member->action), GFP_KERNEL | __GFP_NOFAIL);
+}
+
 /* A member came that does what @model does. */
 static void ns_covered(struct perf_member *model, struct perf_member *member)
 {
-	struct perf_action *action;
+	struct perf_action *action = member->action;
 
 	assert_registry();
-	if (!model->action || WARN_ON_ONCE(model->action->trigger->ns != member->ns))
-		return;
-	action = kzalloc(sizeof(*action), PERF_PERSIST_GFP);
-	if (action)
+	member->action = NULL;
+	if (model->action && !WARN_ON_ONCE(model->action->trigger->ns != member->ns))
 		link_action(model->action->trigger, action, member);
 	else
-		pr_notice_ratelimited("perf: persistent/%s/ cannot fire trigger %u on CPU %d: %pe\n",
-				      member->ns->name, perf_trigger_number(model),
-				      member->event->cpu, ERR_PTR(-ENOMEM));
+		kfree(action);
 }
 
 /* @trigger is on no list any more, and nothing fires it. */
@@ -451,7 +482,7 @@ static void free_triggers(struct list_head *triggers, struct list_head *actions)
 	if (list_empty(triggers) && list_empty(actions))
 		return;
 
-	/* Who is in the middle of firing one */
+	/* Wait for CPUs that are firing one. */
 	synchronize_rcu();
 	free_actions(actions);
 	list_for_each_entry_safe(trigger, next, triggers, entry) {
@@ -560,8 +591,8 @@ static int check_event(struct perf_event *event)
 	if (!event->member || (attr->type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
 		return -EOPNOTSUPP;
 	/*
-	 * What a PMU writes by itself and hands over in batches gets to no overflow
-	 * handler but for the last; not if each is to wake somebody.
+	 * A PMU that writes samples by itself, in batches, calls the overflow handler for
+	 * the last one only, unless each of them is to wake somebody.
 	 */
 	if (attr->precise_ip && !attr->freq && (!attr->wakeup_events || attr->watermark))
 		return -EOPNOTSUPP;
@@ -835,6 +866,7 @@ static struct perf_persist_listener trigger_listener = {
 	.init			= init_ns,
 	.leaving		= ns_leaving,
 	.left			= ns_left,
+	.covering		= ns_covering,
 	.covered		= ns_covered,
 };
 

@@ -470,6 +470,7 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	unsigned long ip, misc;
 	void *to;
 	u32 plan;
+	bool ret;
 
 	/* Records of user_events have any size. */
 	if (unlikely(!regs || !IS_ALIGNED(size + sizeof(u32), sizeof(u64))))
@@ -485,7 +486,12 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	if (!(plan & PERF_SAMPLE_PERIOD) &&
 	    (count != 1 || event->hw.interrupts == MAX_INTERRUPTS))
 		return false;
-	if (unlikely(!tp_reserve(&sample, event, plan, false, size, count, ip, misc, &to)))
+	/* It may have a filter. */
+	if (likely((plan | TP_IN_PLACE) == TP_USUAL))
+		ret = tp_reserve(&sample, event, TP_USUAL, false, size, count, ip, misc, &to);
+	else
+		ret = tp_reserve(&sample, event, plan, false, size, count, ip, misc, &to);
+	if (unlikely(!ret))
 		return false;
 	memcpy(to, record, size);
 	tp_publish(&sample, false);

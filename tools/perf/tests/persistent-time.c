@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Times of day, in nights in which clocks are set forward or back, too */
+/* Times of day, in nights in which clocks are set forward or back, too, and durations */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,6 +90,64 @@ static bool check_case(int i)
 	return ok;
 }
 
+static const struct {
+	const char	*asked;
+	u64		ns;		/* 0: an error */
+} durations[] = {
+	{ "30s", 30 * NSEC_PER_SEC },
+	{ "1m30s", 90 * NSEC_PER_SEC },
+	{ "1d2h", 26 * 3600 * NSEC_PER_SEC },
+	{ "0.1s", NSEC_PER_SEC / 10 },
+	{ "1.000000001s", NSEC_PER_SEC + 1 },
+	{ "1.0000000019s", NSEC_PER_SEC + 1 },
+	{ "0.000000001h", 3600 },
+	{ "1.5ms", 1500 * NSEC_PER_USEC },
+	{ "0.001us", 1 },
+	{ "0.5ns", 1 },
+	{ "20000000000ns", 20 * NSEC_PER_SEC },
+	{ "213503d", 213503ULL * 24 * 3600 * NSEC_PER_SEC },
+	{ "213504d", 0 },
+	{ "213503d213503d", 0 },
+	{ "18446744073709551616ns", 0 },
+	{ "0.4ns", 0 },
+	{ "0s", 0 },
+	{ "30", 0 },
+	{ "1.5", 0 },
+	{ "1.s", 0 },
+	{ ".5s", 0 },
+	{ "-1s", 0 },
+	{ "30 s", 0 },
+	{ "30S", 0 },
+	{ "1mm", 0 },
+	{ "1s2", 0 },
+	{ "", 0 },
+};
+
+static bool check_duration(int i)
+{
+	u64 ns = 0;
+	int err = persistent__parse_duration("--last", durations[i].asked, &ns);
+
+	if (ns == durations[i].ns && err == (ns ? 0 : -EINVAL))
+		return true;
+
+	pr_debug("'%s' is %" PRIu64 " ns (%d) instead of %" PRIu64 "\n", durations[i].asked, ns,
+		 err, durations[i].ns);
+	return false;
+}
+
+static int test__persistent_durations(struct test_suite *t __maybe_unused,
+				      int subtest __maybe_unused)
+{
+	int ret = TEST_OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(durations); i++) {
+		if (!check_duration(i))
+			ret = TEST_FAIL;
+	}
+	return ret;
+}
+
 static int test__persistent_time(struct test_suite *t __maybe_unused,
 				 int subtest __maybe_unused)
 {
@@ -108,4 +166,13 @@ static int test__persistent_time(struct test_suite *t __maybe_unused,
 	return ret;
 }
 
-DEFINE_SUITE("Times of day", persistent_time);
+static struct test_case persistent_time_cases[] = {
+	TEST_CASE("Times of day", persistent_time),
+	TEST_CASE("Durations", persistent_durations),
+	{ .name = NULL, }
+};
+
+struct test_suite suite__persistent_time = {
+	.desc = "Times of day and durations",
+	.test_cases = persistent_time_cases,
+};

@@ -439,6 +439,42 @@ u64 persistent_reader__time(const struct persistent_reader *reader)
 	return persistent_merge__time(reader->merge);
 }
 
+/* 0: it is empty, or it is not known who writes to it */
+static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
+{
+	struct perf_event_header header;
+	union perf_event *event;
+	u64 head, len, time = 0;
+
+	persistent_buffer__frozen(buf, ULLONG_MAX, &head, &len);
+	if (len < sizeof(header))
+		return 0;
+	perf_mmap__copy(&buf->map, head, sizeof(header), &header);
+	if (header.size < sizeof(header) || header.size > len)
+		return 0;
+
+	event = malloc(header.size);
+	if (event) {
+		perf_mmap__copy(&buf->map, head, header.size, event);
+		look_at_time(evlist, event, &time);
+	}
+	free(event);
+	return time;
+}
+
+u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *evlist)
+{
+	u64 newest = 0;
+
+	for (int i = 0; i < reader->nr; i++) {
+		struct persistent_buffer *buf = &reader->buffers[i];
+
+		if (buf->ns->snapshot)
+			newest = max(newest, buffer__newest(buf, evlist));
+	}
+	return newest;
+}
+
 int persistent_reader__next_ms(int ms, int percent)
 {
 	if (percent > 25)

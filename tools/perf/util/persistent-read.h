@@ -98,6 +98,9 @@ u64 persistent_reader__nr_cut(const struct persistent_reader *reader);
 /* Time of the newest record that was handed on */
 u64 persistent_reader__time(const struct persistent_reader *reader);
 
+/* Time of the newest record in snapshots, of which nothing has to be read before; 0: none */
+u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *evlist);
+
 /*
  * Wake-ups are shared with whoever else reads, so a look is taken at times: how
  * long to wait until the next one, after @ms before a read that returned @percent

@@ -18,7 +18,6 @@
 #include <internal/lib.h>
 #include <internal/mmap.h>
 #include <linux/kernel.h>
-#include <linux/overflow.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 #include <linux/time64.h>
@@ -204,12 +203,31 @@ static u64 convert_time(u64 time, u64 now_there, u64 now)
 	return now > now_there - time ? now - (now_there - time) : 0;
 }
 
-/* Count back from here, or from when the snapshot was taken; or from the time of day. */
+/*
+ * From when to count back: from here, or from when the snapshot was taken. The kernel knows that
+ * by a clock that goes on in a suspend, and that of the records may stand still. If the machine
+ * was suspended since then, this comes out too early, but not before the newest record.
+ */
+static u64 slice__end(struct persistent_slice *slice, const struct evsel *attached, u64 now)
+{
+	u64 ago = persistent__ended_ns_ago(slice->persistent), newest;
+
+	if (!ago)
+		return now;
+
+	/* Where ids are is found out for all events later. */
+	slice->evlist->id_pos = attached->id_pos;
+	slice->evlist->is_pos = attached->is_pos;
+	newest = persistent_reader__newest(slice->persistent->reader, slice->evlist);
+	return min(now, max(now > ago ? now - ago : 0, newest));
+}
+
+/* Count back from the end; or from the time of day. */
 static int slice__start(struct persistent_slice *slice)
 {
 	char buf[STRERR_BUFSIZE];
 	struct evsel *attached;
-	u64 now = 0, wall_now, ago;
+	u64 now = 0, wall_now, end;
 	int err;
 
 	if (!slice->last && !slice->wall_from && !slice->wall_to)
@@ -228,12 +246,10 @@ static int slice__start(struct persistent_slice *slice)
 		slice->from = convert_time(slice->from, wall_now, now);
 	if (slice->wall_to)
 		slice->to = convert_time(slice->to, wall_now, now);
-	if (!slice->last)
-		return 0;
-
-	if (check_add_overflow(persistent__ended_ns_ago(slice->persistent), slice->last, &ago))
-		ago = ULLONG_MAX;
-	slice->from = now > ago ? now - ago : 0;
+	if (slice->last) {
+		end = slice__end(slice, attached, now);
+		slice->from = end > slice->last ? end - slice->last : 0;
+	}
 	return 0;
 }
 

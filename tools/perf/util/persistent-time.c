@@ -14,6 +14,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 #include "debug.h"
+#include "time-utils.h"
 
 u64 persistent__wall_now(void)
 {
@@ -23,18 +24,18 @@ u64 persistent__wall_now(void)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* A point and digits, each a tenth of the one before; returns how many of them, 0: none */
-static int parse_fraction(const char **str, double *fraction)
+/* A point and digits, the first nine of which count; returns how many digits, 0: none */
+static int parse_fraction(const char **str, u64 *billionths)
 {
-	double digit = 0.1;
-	int nr = 0;
+	char buf[] = "0.123456789";
+	int nr = **str == '.' ? strspn(*str + 1, "0123456789") : 0;
 
-	*fraction = 0;
-	if (**str != '.' || !isdigit((*str)[1]))
+	*billionths = 0;
+	if (!nr)
 		return 0;
-	for ((*str)++; isdigit(**str); (*str)++, digit /= 10, nr++)
-		*fraction += (**str - '0') * digit;
-	return nr;
+	scnprintf(buf + 2, sizeof(buf) - 2, "%.*s", nr, *str + 1);
+	*str += 1 + nr;
+	return parse_nsec_time(buf, billionths) ? 0 : nr;
 }
 
 /*
@@ -66,11 +67,17 @@ static u64 parse_unit(const char **str)
 	return 0;
 }
 
+static u64 fraction_of(u64 unit, u64 billionths)
+{
+	if (unit >= NSEC_PER_SEC)
+		return unit / NSEC_PER_SEC * billionths;
+	return (unit * billionths + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
+}
+
 /* 1.5s; adds it to @ns. */
 static int parse_number_with_unit(const char **str, u64 *ns)
 {
-	double fraction;
-	u64 number, unit;
+	u64 number, billionths, unit;
 	char *end;
 
 	if (!isdigit(**str))
@@ -82,10 +89,10 @@ static int parse_number_with_unit(const char **str, u64 *ns)
 	if (errno)
 		return -EINVAL;
 
-	parse_fraction(str, &fraction);
+	parse_fraction(str, &billionths);
 	unit = parse_unit(str);
 	if (!unit || check_mul_overflow(number, unit, &number) ||
-	    check_add_overflow(number, (u64)(fraction * unit + 0.5), &number) ||
+	    check_add_overflow(number, fraction_of(unit, billionths), &number) ||
 	    check_add_overflow(*ns, number, ns))
 		return -EINVAL;
 	return 0;
@@ -121,13 +128,13 @@ static bool parse_form(const char *str, const char *form, bool seconds, struct t
 {
 	struct tm parsed = *tm;
 	const char *end = strptime(str, form, &parsed);
-	double fraction = 0;
+	u64 fraction = 0;
 
 	if (!end || (seconds && parse_fraction(&end, &fraction) > 9) || *end)
 		return false;
 
 	*tm = parsed;
-	*ns = fraction * NSEC_PER_SEC + 0.5;
+	*ns = fraction;
 	return true;
 }
 

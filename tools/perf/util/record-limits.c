@@ -13,16 +13,9 @@
 
 int parse_size_option(const char *option, const char *str, u64 *size)
 {
-	struct parse_tag tags[] = {
-		{ .tag = 'B', .mult = 1 },
-		{ .tag = 'K', .mult = 1 << 10 },
-		{ .tag = 'M', .mult = 1 << 20 },
-		{ .tag = 'G', .mult = 1 << 30 },
-		{ .tag = 0 },
-	};
-	unsigned long bytes = parse_tag_value(str, tags);
+	unsigned long bytes = parse_size_value(str);
 
-	if (bytes && bytes != (unsigned long)-1) {
+	if (bytes && bytes != -1UL) {
 		*size = bytes;
 		return 0;
 	}

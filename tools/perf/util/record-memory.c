@@ -37,13 +37,6 @@
 
 int record_memory__parse(const struct option *opt, const char *str, int unset)
 {
-	static struct parse_tag tags[] = {
-		{ .tag = 'B', .mult = 1 },
-		{ .tag = 'K', .mult = 1 << 10 },
-		{ .tag = 'M', .mult = 1 << 20 },
-		{ .tag = 'G', .mult = 1 << 30 },
-		{ .tag = 0 },
-	};
 	unsigned long val;
 	u64 *size = opt->value;
 	char *end;
@@ -53,7 +46,7 @@ int record_memory__parse(const struct option *opt, const char *str, int unset)
 		return 0;
 	}
 
-	val = isdigit(*str) ? parse_tag_value(str, tags) : 0;
+	val = isdigit(*str) ? parse_size_value(str) : 0;
 	if (val == -1UL) {
 		errno = 0;
 		val = strtoul(str, &end, 10);

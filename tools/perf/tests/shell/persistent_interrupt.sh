@@ -25,7 +25,7 @@ test_pipe() {
 	says "what is in there" "$fill_event"
 }
 
-# The ioctl() that asks how far writers are, where it is the second CPU's turn
+# The ioctl() that asks how far writers of the first CPU are, before it is the second one's turn
 second_ioctl() {
 	strace -qq -o "$tmp/trace" -e trace=ioctl perf ctl -r "$ns" -o "$data" > "$tmp/out" 2>&1 ||
 		return
@@ -34,7 +34,7 @@ second_ioctl() {
 		/_IOC\(_IOC_READ\|_IOC_WRITE, 0x24, 0xf, / {
 			if (/ENOENT/)
 				listed = 1
-			else if (listed && ++nr == 2)
+			else if (listed && ++nr == 1)
 				print NR
 		}' "$tmp/trace"
 }

@@ -393,7 +393,7 @@ test_utf8() {
 	check "list" perf ctl -l "$ns"
 	same "where the third column is" \
 	     "$(awk '$1 == "NR" { print index($0, " DO") }' "$tmp/out")" \
-	     "$(sed -n "s/$name/aou/p" "$tmp/out" | awk '{ print index($0, " stop") }')"
+	     "$(sed -n "s/$name/aou/p" "$tmp/out" | awk '/ stop/ { print index($0, " stop") }')"
 	check "delete" perf ctl -d "$ns"
 }
 

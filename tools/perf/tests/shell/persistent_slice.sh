@@ -73,6 +73,43 @@ test_last() {
 	same "execs" 0 "$(marks "$data")"
 }
 
+# perf with it is a day later, of which the clock of the records knows nothing
+build_suspend() {
+	cat > "$tmp/suspend.c" <<- "EOF"
+	#define _GNU_SOURCE
+	#include <sys/syscall.h>
+	#include <time.h>
+	#include <unistd.h>
+
+	int clock_gettime(clockid_t clock, struct timespec *now)
+	{
+		int ret = syscall(SYS_clock_gettime, clock, now);
+
+		if (!ret && clock == CLOCK_BOOTTIME)
+			now->tv_sec += 24 * 3600;
+		return ret;
+	}
+	EOF
+	cc -shared -fPIC -o "$tmp/suspend.so" "$tmp/suspend.c" 2> /dev/null
+}
+
+test_suspend() {
+	local past=${ns}_past
+
+	build_suspend || { echo "no compiler: a suspend is not tested"; return; }
+
+	check "create" perf record -P "$past" -e "$exec_event" -m 8 -a
+	mark 2
+	check "snapshot" perf ctl -s "$past"
+	check "an hour, a day later" env LD_PRELOAD="$tmp/suspend.so" \
+	      perf ctl -r "$past.1" -o "$data" --last 1h
+	same "execs" 2 "$(marks "$data")"
+	# To take it was an exec, too.
+	check "a nanosecond" env LD_PRELOAD="$tmp/suspend.so" \
+	      perf ctl -r "$past.1" -o "$data" --last 1ns
+	same "execs" 0 "$(marks "$data")"
+}
+
 # An event with a clock of its own is asked in terms of that clock.
 test_clock() {
 	check "CLOCK_MONOTONIC" \
@@ -186,5 +223,6 @@ test_clock
 test_cpus
 test_size
 test_pipe
+test_suspend
 test_refusals
 exit "$failed"

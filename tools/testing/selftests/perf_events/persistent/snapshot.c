@@ -1068,6 +1068,145 @@ TEST_F(bounded, by_readers)
 	ASSERT_EQ(0, ns_delete(self->fd));
 }
 
+/* The same with buffers whose memory can be told from what else goes on. H22 */
+#define BIG		(4UL << 20)
+#define SET		(2 * (BIG + page_size()) >> 10) /* kB of two of them */
+#define SLACK		(48L << 10) /* kB that others may take or give back */
+
+FIXTURE(memory)
+{
+	char	ns[NS_ROOM];
+	int	cpu, cpu2;
+	__u64	id;
+	int	fd;
+};
+
+static long available(void)
+{
+	char text[4096], *found;
+
+	if (read_file("/proc/meminfo", text, sizeof(text)) <= 0)
+		return -1;
+	found = strstr(text, "MemAvailable:");
+	return found ? atol(found + strlen("MemAvailable:")) : -1;
+}
+
+/* Until all but @kb of what there was @before is there again: some of it takes a while. */
+static bool is_back(long before, long kb)
+{
+	int i;
+
+	for (i = 0; i < 1000 && before - available() > kb + SLACK; i++)
+		usleep(10000);
+	return i < 1000;
+}
+
+FIXTURE_SETUP(memory)
+{
+	struct perf_event_attr attr = say_attr();
+	const char *missing;
+	struct member m;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (geteuid())
+		SKIP(return, "needs root");
+	/* Twice as much as it may come to, and what all of the rounds would take */
+	if (available() < (2 * ROUNDS) * (long)SET)
+		SKIP(return, "needs %lu MB", 2 * ROUNDS * SET >> 10);
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu, BIG / page_size(), self->ns, &self->id));
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu2 < 0 ? self->cpu : self->cpu2,
+				 BIG / page_size()));
+	ASSERT_EQ(0, persist_join(m.fd, self->id));
+	member_close(&m);
+	self->fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN_PARENT(memory)
+{
+	persist_sweep();
+}
+
+/* Both buffers of a snapshot */
+static int hold_both(__u64 ns)
+{
+	struct perf_event_persist_member p = {};
+	int snap, fd, nr;
+
+	snap = ns_open(ns, 0);
+	if (snap < 0)
+		return snap;
+	for (nr = 0; !next_member(snap, &p); nr++) {
+		fd = member_reopen(ns, p.event_id, p.cpu, 0);
+		if (fd < 0)
+			return fd;
+		if (mmap(NULL, BIG + page_size(), PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
+			return -errno;
+		close(fd);
+	}
+	close(snap);
+	return nr == 2 ? 0 : -EIO;
+}
+
+/* Tries to hold on to as many snapshots as it can get. */
+static int hold_memory(__u64 ns, long before)
+{
+	struct rlimit limit = { 64 << 10, 64 << 10 };
+	long most = 2 * PERF_PERSIST_KEEP_DEFAULT * (long)SET, taken;
+	int i, fd, err, nr = 0;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY, cap_bit(CAP_PERFMON)))
+		return 1;
+	fd = ns_open(ns, PERF_PERSIST_OPEN_WRITE);
+	if (fd < 0)
+		return 2;
+	for (i = 0; i < ROUNDS; i++) {
+		struct perf_event_snapshot s = {};
+
+		err = take(fd, &s);
+		/* Once it is refused, it is for as long as nothing is let go. */
+		if (err ? err != -EBUSY : nr < i) {
+			ksft_print_msg("round %d: %d\n", i, err);
+			return 3;
+		}
+		if (!err && hold_both(s.ns_id))
+			return 4;
+		nr += !err;
+		taken = before - available();
+		if (taken > most + SLACK) {
+			ksft_print_msg("%ld kB after %d snapshots\n", taken, nr);
+			return 5;
+		}
+	}
+	ksft_print_msg("%d snapshots, %ld kB\n", nr, taken);
+	if (nr < PERF_PERSIST_KEEP_DEFAULT)
+		return 6;
+	return taken < (nr - 1) * (long)SET - SLACK ? 7 : 0;
+}
+
+/* What a reader takes of others' memory is bounded, and back when it ends. */
+TEST_F(memory, bounded)
+{
+	long before = available();
+	pid_t pid;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		pid = fork_child();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			_exit(hold_memory(self->id, before));
+		EXPECT_EQ(0, child_status(pid));
+		/* Snapshots that may be kept are. */
+		EXPECT_TRUE(is_back(before, PERF_PERSIST_KEEP_DEFAULT * SET));
+	}
+	ASSERT_EQ(0, ns_delete(self->fd));
+	persist_sweep();
+	EXPECT_TRUE(is_back(before, 0));
+}
+
 /* What a new buffer looks like before anybody writes to it */
 static bool is_empty(__u64 ns, int cpu)
 {

@@ -65,27 +65,102 @@ static __u32 flags_of(int ns_fd, __u32 *member)
 		EXPECT_EQ(_flags, _member);						\
 	} while (0)
 
-/* What is stopped does not go on by PAUSE_OUTPUT, and what is paused is not stopped. */
+static int pause_output(int fd, int pause)
+{
+	return event_ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause);
+}
+
+/* Whether the namespace is stopped, and the output of the member paused, is told apart. */
+#define EXPECT_FLAGS(_expected)								\
+	do {										\
+		__u32 _member, _ns = flags_of(self->fd, &_member);			\
+											\
+		EXPECT_EQ((_expected) & PERF_PERSIST_STOPPED, _ns);			\
+		EXPECT_EQ((_expected), _member);					\
+	} while (0)
+
+/* A stop does not end by PAUSE_OUTPUT, and a pause does not end by RESUME. */
 TEST_F(stop, pause)
 {
-	__u32 member;
-
-	ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
-	EXPECT_EQ(0, flags_of(self->fd, &member));
-	EXPECT_EQ(PERF_PERSIST_PAUSED, member);
+	ASSERT_EQ(0, pause_output(self->m.fd, 1));
+	EXPECT_FLAGS(PERF_PERSIST_PAUSED);
 	ASSERT_EQ(0, ns_stop(self->fd));
+	EXPECT_FLAGS(PERF_PERSIST_STOPPED | PERF_PERSIST_PAUSED);
+	say("stopped");
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_FLAGS(PERF_PERSIST_PAUSED);
+	say("paused");
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "stopped"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "paused"));
+	ASSERT_EQ(0, pause_output(self->m.fd, 0));
+	EXPECT_STOPPED(false);
+	say("again");
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
+}
+
+/* While it is stopped, PAUSE_OUTPUT is for after that. */
+TEST_F(stop, pause_meanwhile)
+{
+	ASSERT_EQ(0, ns_stop(self->fd));
+	EXPECT_EQ(0, pause_output(self->m.fd, 1));
+	EXPECT_FLAGS(PERF_PERSIST_STOPPED | PERF_PERSIST_PAUSED);
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_FLAGS(PERF_PERSIST_PAUSED);
+	say("paused");
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "paused"));
+
+	ASSERT_EQ(0, ns_stop(self->fd));
+	EXPECT_EQ(-EBUSY, pause_output(self->m.fd, 0));
 	EXPECT_STOPPED(true);
-	EXPECT_EQ(-EBUSY, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
-	EXPECT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
 	say("stopped");
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "stopped"));
 	ASSERT_EQ(0, ns_resume(self->fd));
 	EXPECT_STOPPED(false);
 	say("again");
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
-	ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
-	ASSERT_EQ(0, event_ioctl(self->m.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+}
+
+/* The buffer that comes with a snapshot is paused as the old one was, stopped or not. */
+TEST_F(stop, pause_snapshot)
+{
+	ASSERT_EQ(0, pause_output(self->m.fd, 1));
+	ASSERT_NE(0, snapshot(self->fd));
+	EXPECT_FLAGS(PERF_PERSIST_PAUSED);
+	ASSERT_EQ(0, ns_stop(self->fd));
+	ASSERT_NE(0, snapshot(self->fd));
+	EXPECT_FLAGS(PERF_PERSIST_STOPPED | PERF_PERSIST_PAUSED);
+	ASSERT_EQ(0, ns_resume(self->fd));
+	EXPECT_FLAGS(PERF_PERSIST_PAUSED);
+	say("paused");
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "paused"));
+
+	ASSERT_EQ(0, pause_output(self->m.fd, 0));
+	ASSERT_EQ(0, ns_stop(self->fd));
+	ASSERT_NE(0, snapshot(self->fd));
+	ASSERT_EQ(0, ns_resume(self->fd));
 	EXPECT_STOPPED(false);
+	say("again");
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
+}
+
+/* An event that leaves a stopped namespace is as paused as it was on its own. */
+TEST_F(stop, pause_claim)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member other;
+	int paused;
+
+	for (paused = 0; paused <= 1; paused++) {
+		ASSERT_EQ(0, member_open(&other, &attr, self->cpu, PAGES));
+		ASSERT_EQ(0, pause_output(other.fd, paused));
+		ASSERT_EQ(0, ns_join(self->fd, other.fd));
+		ASSERT_EQ(0, ns_stop(self->fd));
+		ASSERT_EQ(0, persist_claim(other.fd));
+		say("claimed");
+		EXPECT_EQ(!paused, heard(-1, other.map, "claimed"));
+		ASSERT_EQ(0, ns_resume(self->fd));
+		member_close(&other);
+	}
 }
 
 /* Who takes an event back from a namespace that is stopped has one that records. */

@@ -1638,6 +1638,50 @@ TEST_F(trigger, feeds_itself)
 	EXPECT_LE(st.acted, (boottime_ns() - begin) / rest + 1);
 }
 
+#define FAIR_SERVER	"/sys/kernel/debug/sched/fair_server/cpu%d/runtime"
+
+/* Fires trigger 1 and lets nothing else run on this CPU until it has acted. */
+static int fire_and_hog(int ns_fd, struct perf_event_trigger_state *st)
+{
+	struct sched_param param = { .sched_priority = 1 };
+	__u64 begin;
+	int err;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		return -errno;
+	call_getppid(1);
+	begin = boottime_ns();
+	do {
+		err = trigger_state(ns_fd, 1, st);
+	} while (!err && !st->acted && !st->failed && boottime_ns() - begin < 10 * SECOND);
+	param.sched_priority = 0;
+	sched_setscheduler(0, SCHED_OTHER, &param);
+	return err;
+}
+
+/* It acts although the CPU on which it is fired has no time for it. H29 */
+TEST_F(trigger, busy_cpu)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger_state st;
+	char path[64], old[32];
+	int err;
+
+	if (geteuid() || self->cpu2 < 0)
+		SKIP(return, "needs root and two CPUs");
+	snprintf(path, sizeof(path), FAIR_SERVER, self->cpu);
+	if (read_file(path, old, sizeof(old)) <= 0)
+		SKIP(return, "the scheduler leaves ordinary tasks some time");
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	pin(self->cpu);
+	ASSERT_EQ(0, write_file(path, "0"));
+	err = fire_and_hog(self->fd, &st);
+	EXPECT_EQ(0, write_file(path, old));
+	ASSERT_EQ(0, err);
+	EXPECT_EQ(1, st.acted);
+	EXPECT_EQ(0, st.failed);
+}
+
 /* Made, fired and deleted at once, and the namespace with them */
 TEST_F(trigger, race)
 {

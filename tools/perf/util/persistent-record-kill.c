@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf record -k: delete namespaces once what they hold is in a file, and spare them if it is not.
+ */
+#include "persistent-record.h"
+
+#include <errno.h>
+#include <unistd.h>
+#include "data.h"
+#include "debug.h"
+#include "evlist.h"
+#include "header.h"
+#include "persistent.h"
+#include "session.h"
+#include "trace-event.h"
+
+int persistent_record__disable(struct persistent_record *record)
+{
+	for (int i = 0; i < record->set->nr_ns; i++) {
+		int err = persistent_ns__disable_to_delete(record->set->ns[i]);
+
+		if (err)
+			return err;
+	}
+
+	return 0;
+}
+
+/* Writing a feature that fails leaves it out; without these the data says little. */
+bool persistent_record__has_vital_features(struct perf_session *session)
+{
+	struct perf_header *header = &session->header;
+
+#ifdef HAVE_LIBTRACEEVENT
+	if (have_tracepoints(&session->evlist->core.entries) &&
+	    !perf_header__has_feat(header, HEADER_TRACING_DATA)) {
+		pr_err("failed to write the formats of the tracepoints\n");
+		return false;
+	}
+#endif
+	if (!perf_header__has_feat(header, HEADER_EVENT_DESC)) {
+		pr_err("failed to write the names of the events\n");
+		return false;
+	}
+	return true;
+}
+
+/* Pipes and the like have nothing to sync. */
+static int sync_output(struct perf_data *data)
+{
+	int err;
+
+	if (!fsync(perf_data__fd(data)) || errno == EINVAL || errno == EROFS)
+		return 0;
+
+	err = -errno;
+	pr_err("failed to write perf data, error: %m\n");
+	return err;
+}
+
+/* What was to be deleted goes on as before, as something went wrong. */
+static void spare_ns(struct persistent_ns *ns)
+{
+	if (persistent_ns__is_gone(ns))
+		pr_err("'%s' was deleted by somebody else, and not all of it is in the output.\n",
+		       ns->name);
+	else if (!persistent_ns__enable_again(ns))
+		pr_err("'%s' is not deleted, and goes on as before.\n", ns->name);
+	else
+		pr_err("'%s' is not deleted, but not all of it records any more.\n", ns->name);
+}
+
+/* Events that nobody read, as they came after the namespace was opened? */
+static int record__check_late(struct persistent_record *record, const struct persistent_ns *ns)
+{
+	int nr, err = persistent_ns__count_late(ns, record->set->only, &nr);
+
+	if (err || !nr)
+		return err;
+
+	pr_warning("WARNING: '%s' got %d more events while it was read, which are not in the output: read it again.\n",
+		   ns->name, nr);
+	return -EBUSY;
+}
+
+/* What was read may go if all is well with the file, which @err says so far. */
+static int record__kill(struct persistent_record *record, struct perf_session *session, int err)
+{
+	int spared = 0;
+
+	if (!err && !record->drained)
+		err = -EIO;
+	if (!err && !persistent_record__has_vital_features(session))
+		err = -EIO;
+	if (!err)
+		err = sync_output(session->data);
+
+	for (int i = 0; i < record->set->nr_ns; i++) {
+		struct persistent_ns *ns = record->set->ns[i];
+		/* Looked for as late as can be */
+		int ret = err ?: record__check_late(record, ns);
+
+		if (ret) {
+			spare_ns(ns);
+			spared = ret;
+		} else {
+			ret = persistent_ns__delete(ns);
+		}
+		err = err ?: ret;
+	}
+
+	for (int i = 0; i < record->set->nr_ns && !err; i++) {
+		if (!record->set->ns[i]->snapshot)
+			persistent__tell_of_snapshots(record->set->ns[i]->name);
+	}
+
+	if (spared)
+		pr_err("Try again, or delete with 'perf ctl -d' what need not be read.\n");
+	return err;
+}
+
+int persistent_record__stop(struct persistent_record *record, int err)
+{
+	if (record->only_looks_back)
+		return err;
+
+	if (record->kill && !err)
+		err = persistent_record__disable(record);
+	record->ignored_signals = *record->nr_signals;
+	return err;
+}
+
+int persistent_record__end(struct persistent_record *record, struct perf_session *session, int err)
+{
+	if (record->kill)
+		return record__kill(record, session, err);
+
+	for (int i = 0; i < record->set->nr_ns && !err; i++)
+		record__check_late(record, record->set->ns[i]);
+	if (err)
+		pr_err("The namespaces are still there: read them again, before what is oldest is overwritten.\n");
+	else if (record->interrupted)
+		pr_warning("WARNING: interrupted, not everything is in the output: read the namespaces again.\n");
+	return err;
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf record -e persistent/NS/: write what namespaces hold to a file.
+ */
+#include "persistent-record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <linux/kernel.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+#include "clockid.h"
+#include "data.h"
+#include "debug.h"
+#include "env.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "persistent.h"
+#include "persistent-read.h"
+#include "session.h"
+#include "util.h"
+
+/* As many bytes of records of namespaces make a round. */
+#define ROUND_SIZE	SZ_1M
+
+/* --max-size looks through all of it before anything is written. */
+static bool record__holds(const struct persistent_record *record)
+{
+	return record->slice && persistent_slice__holds(record->slice);
+}
+
+/*
+ * Where recording goes on until Ctrl-C, it takes another one to end reading: one
+ * that comes during the last read, as some send the first one twice.
+ */
+static bool record__is_interrupted(struct persistent_record *record)
+{
+	return *record->nr_signals > record->ignored_signals;
+}
+
+/*
+ * Records come in the order of time. Many short rounds let who reads them hand records on
+ * while there are more to come, instead of holding all of them.
+ */
+static int record__push(void *to, void *records, size_t size)
+{
+	struct persistent_record *record = to;
+	const struct persistent_reader *reader = record->set->reader;
+	int err;
+
+	record->unfinished_round = true;
+	record->round_bytes += size;
+	err = record->write(record->rec, NULL, records, size);
+	if (!err && record->round_bytes >= ROUND_SIZE && !persistent_reader__is_split(reader) &&
+	    persistent_reader__time(reader) <= record->rounds_until)
+		err = record->finish_round(record->rec);
+
+	record->write_failed |= err;
+	return err;
+}
+
+static int record__push_unless_interrupted(void *to, void *records, size_t size)
+{
+	if (record__is_interrupted(to))
+		return -EINTR;
+
+	return size ? record__push(to, records, size) : 0;
+}
+
+static void record__err_copy(int err)
+{
+	char msg[STRERR_BUFSIZE];
+
+	pr_err("Cannot read the buffers: %s.\n", str_error_r(-err, msg, sizeof(msg)));
+	if (persistent_reader__is_no_room(err))
+		pr_err("A copy needs as much room as the buffers, beside the output or in $TMPDIR. A snapshot, which\n"
+		       "'perf ctl -s' takes, needs none, and -C reads a few CPUs at a time.\n");
+}
+
+static int record__read_or_copy(struct persistent_record *record)
+{
+	struct persistent_reader *reader = record->set->reader;
+
+	if (record__holds(record))
+		return persistent_reader__copy(reader, record__push_unless_interrupted, record);
+	return persistent_reader__read(reader, record__push_unless_interrupted, record);
+}
+
+static void record__warn_split(struct persistent_record *record)
+{
+	if (!record->warned_split && persistent_reader__is_split(record->set->reader))
+		pr_warning("WARNING: there was no room for a copy of all buffers, beside the output or in $TMPDIR: they\n"
+			   "are in the output in parts, some of what is oldest may have been overwritten before it was\n"
+			   "read, and reading the output takes more memory.\n");
+	record->warned_split = persistent_reader__is_split(record->set->reader);
+}
+
+/*
+ * What is only looked back at is read once, at the end: a second time there would
+ * be a gap in it where writers were faster.
+ */
+int persistent_record__read(struct persistent_record *record, bool synch)
+{
+	int percent;
+
+	if (!record->set || record->interrupted || (record->only_looks_back && !synch))
+		return 0;
+
+	percent = record__read_or_copy(record);
+	/* What was copied until then is written; it takes another one to end that. */
+	if (percent == -EINTR && !record->cut_short &&
+	    persistent_reader__is_cut_short(record->set->reader)) {
+		record->cut_short = true;
+		record->ignored_signals = *record->nr_signals;
+		percent = record__read_or_copy(record);
+	}
+	if (percent == -EINTR) {
+		record->interrupted = true;
+		return 0;
+	}
+	if (percent < 0) {
+		if (!record->write_failed)
+			record__err_copy(percent);
+		return percent;
+	}
+	record->interrupted = record->cut_short;
+	record__warn_split(record);
+
+	record->ms = persistent_reader__next_ms(record->ms, percent);
+	return 0;
+}
+
+static u64 record__buffer_bytes(struct persistent_record *record)
+{
+	u64 bytes = 0;
+
+	for (int i = 0; i < record->set->nr_ns; i++) {
+		struct persistent_ns *ns = record->set->ns[i];
+
+		for (int j = 0; j < ns->nr_members && !ns->snapshot; j++) {
+			if (ns->members[j].output_id == ns->members[j].id)
+				bytes += ns->members[j].buffer_size;
+		}
+	}
+	return bytes;
+}
+
+static u64 room_at(int fd)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) ? 0 : (u64)st.f_bavail * st.f_frsize;
+}
+
+/*
+ * The first of these where a copy of the buffers has room, or the one that has most: beside
+ * the output, if that is a file, as it is going to have room for the same.
+ */
+static int record__open_copy(struct persistent_record *record, const char *path)
+{
+	const char *output = path ?: "perf.data";
+	char *dir = strcmp(output, "-") ? strdup(output) : NULL;
+	const char * const dirs[] = {
+		dir ? dirname(dir) : NULL, getenv("TMPDIR"), "/var/tmp", "/tmp",
+	};
+	u64 wanted = record__buffer_bytes(record), most = 0;
+	int best = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs) && (best < 0 || most < wanted); i++) {
+		int fd = dirs[i] ? open(dirs[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+		u64 room = fd < 0 ? 0 : room_at(fd);
+
+		if (fd < 0)
+			continue;
+		if (best >= 0 && room <= most) {
+			close(fd);
+			continue;
+		}
+		if (best >= 0)
+			close(best);
+		best = fd;
+		most = room;
+	}
+	free(dir);
+	return best;
+}
+
+/*
+ * The buffers go on being overwritten, and reading /proc takes seconds when there are
+ * many tasks: what is oldest is copied before that. What -k is going to delete is
+ * disabled instead, as nobody wants what comes later.
+ */
+int persistent_record__copy_early(struct persistent_record *record, const char *path)
+{
+	struct persistent_reader *reader = record->set->reader;
+	int err;
+
+	record->copy_fd = record__open_copy(record, path);
+	persistent_reader__set_file(reader, record->copy_fd);
+	if (record->kill && record->only_looks_back)
+		return 0;
+
+	err = persistent_reader__copy(reader, record__push_unless_interrupted, record);
+	if (err == -EINTR) {
+		/* What was copied until then is written; it takes another one to end that. */
+		record->cut_short = true;
+		record->ignored_signals = *record->nr_signals;
+		return 0;
+	}
+	/* The rest is copied when what is there was written, which --max-size cannot do. */
+	if (persistent_reader__is_no_room(err) && !record__holds(record))
+		return 0;
+	if (err)
+		record__err_copy(err);
+	return err;
+}
+
+/* What was there is read all the same, but nothing of what the user waited for. */
+static void record__warn_gone(struct persistent_record *record)
+{
+	if (record->only_looks_back)
+		return;
+
+	for (int i = 0; i < record->set->nr_ns; i++) {
+		struct persistent_ns *ns = record->set->ns[i];
+
+		if (!ns->snapshot && persistent_ns__is_gone(ns))
+			pr_warning("WARNING: '%s' was deleted while it was read, and recorded nothing after that.\n",
+				   ns->name);
+	}
+}
+
+/* That is not the same as lost for lack of room: nobody wanted them then. */
+static void record__tell_missed(struct persistent_record *record)
+{
+	for (int i = 0; i < record->set->nr_ns && !quiet; i++) {
+		struct persistent_ns *ns = record->set->ns[i];
+		u64 missed = persistent_ns__missed(ns);
+
+		if (missed)
+			fprintf(stderr, "[ perf record: '%s': %" PRIu64 " records were not taken while it was stopped ]\n",
+				ns->name, missed);
+	}
+}
+
+void persistent_record__report(struct persistent_record *record)
+{
+	persistent_reader__warn_overtaken(record->set->reader);
+	record__warn_gone(record);
+	record__tell_missed(record);
+}
+
+/* What is between the records of so many bytes */
+static u64 rounds_size(u64 bytes)
+{
+	return (bytes / ROUND_SIZE + 1) * sizeof(struct perf_event_header);
+}
+
+/* Write what is newest of what was read, at most @room bytes of it. */
+static int record__try_newest(struct persistent_record *record, u64 room)
+{
+	/* It may be the second try. */
+	record->evlist->first_sample_time = 0;
+	record->evlist->last_sample_time = 0;
+
+	return persistent_slice__push_newest(record->slice, room, record__push, record) ?:
+	       record->finish_round(record->rec) ?:
+	       record->finish_output(record->rec);
+}
+
+static int rewind_output(int fd, off_t pos)
+{
+	if (ftruncate(fd, pos) || lseek(fd, pos, SEEK_SET) != pos) {
+		pr_err("failed to write perf data, error: %m\n");
+		return -errno;
+	}
+
+	return 0;
+}
+
+/*
+ * With --max-size: how much of it the header takes that follows the records is
+ * known when it was written. If it was too much, fewer records are written.
+ */
+static int record__finish_newest(struct persistent_record *record, struct perf_data *data,
+				 u64 *written)
+{
+	u64 before = *written, max_size = record->slice_opts.max_size, start, room;
+	bool is_pipe = data->is_pipe;
+	int fd = perf_data__fd(data), err;
+	struct stat st = { .st_size = 0 };
+
+	start = is_pipe ? before + sizeof(struct perf_pipe_file_header) :
+			  (u64)lseek(fd, 0, SEEK_CUR);
+	room = start + rounds_size(max_size);
+	room = max_size > room ? max_size - room : 0;
+
+	err = record__try_newest(record, room);
+	if (!err && !is_pipe && fstat(fd, &st))
+		err = -errno;
+
+	if (!err && (u64)st.st_size > max_size) {
+		u64 over = st.st_size - max_size;
+
+		over += rounds_size(max_size);
+		room = *written - before;
+		room = room > over ? room - over : 0;
+		start += over;
+		err = rewind_output(fd, start - over);
+		if (!err) {
+			*written = before;
+			err = record__try_newest(record, room);
+		}
+	}
+
+	if (err == -E2BIG)
+		pr_err("--max-size is too small for any sample: %" PRIu64 "K are taken by what is needed to understand it.\n",
+		       (start + persistent_slice__vital_size(record->slice)) / 1024 + 1);
+	return err;
+}
+
+int persistent_record__finish(struct persistent_record *record, struct perf_session *session,
+			      u64 *written)
+{
+	struct perf_data *data = session->data;
+	int err;
+
+	if (record__holds(record))
+		err = record__finish_newest(record, data, written);
+	else
+		err = record->finish_output(record->rec);
+	if (!err && !data->is_pipe && !persistent_record__has_vital_features(session))
+		err = -EIO;
+	if (!err && record->slice)
+		persistent_slice__report(record->slice);
+	return err;
+}
+
+/*
+ * Most namespaces have the clock of perf, which is asked what it shows now. Files say what time
+ * that is, as nobody knows when a namespace is made that its records will be compared with those
+ * of other machines. It is no reason to fail.
+ */
+void persistent_record__init_clock(struct perf_env *env, struct evlist *evlist)
+{
+	struct evsel *evsel;
+	u64 now, wall;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (!evsel->core.attached)
+			continue;
+		/* All of them have the same clock. */
+		if (!persistent__now_and_wall(&evsel->core.attr, &now, &wall)) {
+			env->clock.tod_ns = wall;
+			env->clock.clockid_ns = now;
+			env->clock.clockid = CLOCKID_PERF;
+			env->clock.enabled = true;
+		}
+		return;
+	}
+}

@@ -74,9 +74,10 @@ static int pause_output(int fd, int pause)
 #define EXPECT_FLAGS(_expected)								\
 	do {										\
 		__u32 _member, _ns = flags_of(self->fd, &_member);			\
+		__u32 _flags = (_expected);						\
 											\
-		EXPECT_EQ((_expected) & PERF_PERSIST_STOPPED, _ns);			\
-		EXPECT_EQ((_expected), _member);					\
+		EXPECT_EQ(_flags & PERF_PERSIST_STOPPED, _ns);				\
+		EXPECT_EQ(_flags, _member);						\
 	} while (0)
 
 /* A stop does not end by PAUSE_OUTPUT, and a pause does not end by RESUME. */

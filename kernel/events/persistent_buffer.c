@@ -115,35 +115,42 @@ void perf_set_put(struct perf_buffer_set *set)
 }
 
 /**
+ * perf_set_has_room - may there be one more set
+ * @set:	a set of the namespace
+ * @max:	so many there may be, counting those that have a buffer
+ *
+ * Ask before a buffer is made: what is refused is not to take memory for a while. The
+ * caller holds perf_persist_ns::snapshot_lock, and so is the only one who adds a set.
+ */
+bool perf_set_has_room(struct perf_buffer_set *set, unsigned int max)
+{
+	bool ret;
+
+	spin_lock(&set->account->lock);
+	ret = set->account->nr < max;
+	spin_unlock(&set->account->lock);
+	return ret;
+}
+
+/**
  * perf_set_add - count a buffer, which is mapped, as part of a set
  * @set:	the set
  * @rb:		the buffer; one that is in a set already stays there
- * @max:	if @set has no buffer yet: so many sets there may be with it
- *
- * Return: 0, or -EBUSY.
  */
-int perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb, unsigned int max)
+void perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb)
 {
 	struct perf_buffer_account *account = set->account;
-	int ret = 0;
 
 	spin_lock(&account->lock);
-	if (rb->set)
-		goto unlock;
-	if (!set->nr) {
-		if (account->nr >= max) {
-			ret = -EBUSY;
-			goto unlock;
+	if (!rb->set) {
+		if (!set->nr++) {
+			account->nr++;
+			list_add_tail(&set->entry, &account->sets);
 		}
-		account->nr++;
-		list_add_tail(&set->entry, &account->sets);
+		refcount_inc(&set->refs);
+		WRITE_ONCE(rb->set, set);
 	}
-	set->nr++;
-	refcount_inc(&set->refs);
-	WRITE_ONCE(rb->set, set);
-unlock:
 	spin_unlock(&account->lock);
-	return ret;
 }
 
 /* @rb is not mapped any more, and nobody can map it again. */
@@ -172,7 +179,7 @@ static void remove_from_set(struct perf_buffer *rb)
 void perf_set_move(struct perf_buffer_set *set, struct perf_buffer *rb)
 {
 	remove_from_set(rb);
-	perf_set_add(set, rb, UINT_MAX);
+	perf_set_add(set, rb);
 }
 
 /**
@@ -386,7 +393,7 @@ struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct
 void perf_member_set_buffer(struct perf_member *member, struct perf_buffer *rb)
 {
 	assert_registry();
-	perf_set_add(member->ns->set, rb, UINT_MAX);
+	perf_set_add(member->ns->set, rb);
 	WRITE_ONCE(rb->held, rb->held + 1);
 	member->rb = rb;
 	if (!rb->owner ||

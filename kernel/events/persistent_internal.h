@@ -533,7 +533,8 @@ bool perf_persist_may_spend(struct perf_persist_ns *ns);
 /* persistent_buffer.c */
 struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old);
 void perf_set_put(struct perf_buffer_set *set);
-int perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb, unsigned int max);
+bool perf_set_has_room(struct perf_buffer_set *set, unsigned int max);
+void perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb);
 void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b);
 void perf_set_move(struct perf_buffer_set *set, struct perf_buffer *rb);
 void perf_set_mapped(struct perf_buffer *rb);

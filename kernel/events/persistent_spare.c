@@ -217,6 +217,10 @@ static int alloc_buffers(struct perf_persist_ns *snap)
 		pages += sm->own ? sm->nr_pages + 1 : 0;
 	if (!perf_memory_left(pages))
 		return -ENOMEM;
+	if (pages && !perf_set_has_room(snap->set, max_sets(ns))) {
+		perf_set_report(snap->set, ns->name);
+		return -EBUSY;
+	}
 
 	for_each_snapshot_member(sm, member, snap) {
 		if (!sm->own)
@@ -225,10 +229,7 @@ static int alloc_buffers(struct perf_persist_ns *snap)
 		if (IS_ERR(rb))
 			return PTR_ERR(rb);
 		member->rb = rb;
-		if (perf_set_add(snap->set, rb, max_sets(ns))) {
-			perf_set_report(snap->set, ns->name);
-			return -EBUSY;
-		}
+		perf_set_add(snap->set, rb);
 	}
 	return 0;
 }

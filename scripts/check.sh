@@ -98,7 +98,7 @@ check "cover letters" letters
 check "git am" scripts/export.sh -c
 # What make test-hazards takes away is still there.
 check floors scripts/check-floors.sh
-check hazards.patch patch --dry-run -s -F3 -p1 -d build/linux -i "$top/scripts/hazards.patch"
+check hazards.patch patch --dry-run -s -F0 -p1 -d build/linux -i "$top/scripts/hazards.patch"
 if compgen -G 'build/series/*/*.patch' >/dev/null; then
 	check checkpatch style
 fi

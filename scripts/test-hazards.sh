@@ -25,7 +25,7 @@ if [ ! -e "$src/Makefile" ]; then
 	git -C "$linux" worktree add -f -q --detach "$src" HEAD || exit
 fi
 git -C "$src" checkout -q -f --detach "$(git -C "$linux" rev-parse HEAD)" || exit
-patch -d "$src" -p1 -s -F3 --no-backup-if-mismatch <"$top/scripts/hazards.patch" || exit
+patch -d "$src" -p1 -s -F0 --no-backup-if-mismatch <"$top/scripts/hazards.patch" || exit
 LINUX=$src KERNEL=$kernel CONFIGS=$top/configs/vm.config "$top/scripts/build.sh" kernel || exit
 LINUX=$src KERNEL=$kernel "$top/scripts/build.sh" module || exit
 

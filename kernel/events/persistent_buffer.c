@@ -121,6 +121,8 @@ void perf_set_put(struct perf_buffer_set *set)
  *
  * Ask before a buffer is made: what is refused is not to take memory for a while. The
  * caller holds perf_persist_ns::snapshot_lock, and so is the only one who adds a set.
+ *
+ * Return: whether there may be.
  */
 bool perf_set_has_room(struct perf_buffer_set *set, unsigned int max)
 {

@@ -482,13 +482,6 @@ struct perf_event_spec {
 	char			*filter;
 };
 
-/* persistent_make.c */
-struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
-				    const char *filter, int cpu);
-int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns,
-			    unsigned int nr_pages);
-void perf_member_unmake(struct perf_event *event, struct perf_buffer *rb);
-
 /* persistent_create.c */
 long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
 			bool tasks, struct perf_spec_error *error);
@@ -556,6 +549,13 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 void perf_persist_renew_buffer(struct perf_buffer *rb);
 struct perf_buffer *perf_member_map_buffer(struct perf_member *member);
 void perf_persist_free_buffer(struct perf_buffer *rb);
+
+/* persistent_make.c */
+struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
+				    const char *filter, int cpu);
+int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns,
+			    unsigned int nr_pages);
+void perf_member_unmake(struct perf_event *event, struct perf_buffer *rb);
 
 /* persistent_snapshot.c and persistent_spare.c */
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,

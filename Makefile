@@ -14,7 +14,7 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo demo-notool tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
+	test-hazards test-readers test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
 	test-apply test-vanilla deb test-deb clean
@@ -51,6 +51,10 @@ tour: kernel perf ## the demo, and all the other commands
 check-readers: kernel perf selftests ## read while writers write, and count torn records and lost symbols
 	@scripts/deps.sh vm tests
 	@scripts/check-readers.sh
+
+test-readers: kernel selftests ## KERNEL=debug: read data, text and ring-buffers for long; half an hour
+	@scripts/deps.sh vm
+	@scripts/test-readers.sh
 
 check-triggers: kernel selftests ## take snapshots while writers write, fire triggers, and print the delay
 	@scripts/deps.sh vm

@@ -69,8 +69,8 @@ make_perf()
 		{ tail -n 40 "$perf/build.log" >&2; return 1; }
 }
 
-# -B: the rules of selftests do not know of the kernel's headers. The module is
-# made for each kernel, see below.
+# -B: the rules of selftests do not know of the kernel's headers. The modules
+# are made for each kernel, see below.
 make_selftests()
 {
 	make -s -B -C "$dir" OUTPUT="$selftests" CC="$cc" TEST_GEN_MODS_DIR= \
@@ -96,8 +96,8 @@ make_bench()
 
 make_module()
 {
-	cp "$dir"/aux_pmu/{Makefile,aux_pmu.c} "$kernel/aux_pmu/"
-	make -s -C "$src" O="$kernel" CC="$cc" M="$kernel/aux_pmu" modules
+	cp "$dir"/test_modules/{Makefile,*.[ch]} "$kernel/test_modules/"
+	make -s -C "$src" O="$kernel" CC="$cc" M="$kernel/test_modules" modules
 }
 
 case ${1-} in
@@ -127,7 +127,7 @@ bench)
 	build "$bench" "$top/bench $kernel/usr/include/linux/perf_event.h -name *.[ch]" make_bench
 	;;
 module)
-	build "$kernel/aux_pmu" "$dir/aux_pmu $kernel/Module.symvers" make_module
+	build "$kernel/test_modules" "$dir/test_modules $kernel/Module.symvers" make_module
 	;;
 *)
 	sed -n '5s/^# //p' "$0" >&2

@@ -44,6 +44,7 @@ step()
 step test make -s test
 step test-long make -s test-long
 step check-readers make -s check-readers
+step readers make -s test-readers KERNEL=debug
 step check-triggers make -s check-triggers
 step test-unpatched make -s test-unpatched
 step debug make -s test KERNEL=debug

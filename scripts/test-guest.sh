@@ -80,8 +80,8 @@ perf_tests()
 
 case $1 in
 selftests)
-	module=${KERNEL:-$top/build/kernel}/aux_pmu/aux_pmu.ko
-	[ ! -e "$module" ] || insmod "$module"
+	export TEST_MODULES=${KERNEL:-$top/build/kernel}/test_modules
+	[ ! -e "$TEST_MODULES/aux_pmu.ko" ] || insmod "$TEST_MODULES/aux_pmu.ko"
 	cd "$top/build/selftests" || exit
 	dir=$top/build/linux/tools/testing/selftests/perf_events/persistent
 	while read -r prog; do

@@ -30,6 +30,7 @@ LINUX=$src KERNEL=$kernel CONFIGS=$top/configs/vm.config "$top/scripts/build.sh"
 LINUX=$src KERNEL=$kernel "$top/scripts/build.sh" module || exit
 
 mkdir -p "$logs"
+export TEST_MODULES=$kernel/test_modules
 
 # run NUMBER PROGRAM FIXTURE TEST: prints "passed", or how it failed
 run()
@@ -38,7 +39,7 @@ run()
 
 	# shellcheck disable=SC2016 # for the guest
 	VM_LOG=$log.vm "$top/scripts/vm.sh" -k "$kernel" -s 4 -t 90 -a "perf_hazard=$1" \
-		sh -c 'insmod "$0"; exec "$@"' "$kernel/aux_pmu/aux_pmu.ko" \
+		sh -c 'insmod "$TEST_MODULES/aux_pmu.ko"; exec "$@"' sh \
 		"$top/build/selftests/$2" -t "$4" >"$log" 2>&1
 	status=$?
 	# Of several variants one is enough.

@@ -14,7 +14,7 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo demo-notool tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-readers test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
+	test-hazards test-readers test-exact test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
 	test-apply test-vanilla deb test-deb clean
@@ -78,6 +78,11 @@ test-all: ## all tests there are, on all kernels, or STEPS="debug fault"; takes 
 test-hazards: kernel selftests ## show that each test fails without what it guards
 	@scripts/deps.sh vm
 	@scripts/test-hazards.sh
+
+test-exact: kernel selftests ## ROUNDS=1000: once stop, snapshot, disable or delete have returned, no record comes; an hour
+	@scripts/deps.sh vm
+	@BUSY_ROUNDS=$(ROUNDS) BUSY_CALLS=1000 scripts/vm.sh -s 4 -t 7200 \
+		sh -c 'build/selftests/tracepoint -f busy && build/selftests/stop -f busy'
 
 test-ends: kernel perf ## reboot, panic, oops, warning, hung task, and a module unloaded
 	@scripts/deps.sh vm

@@ -52,6 +52,7 @@ step kmemleak make -s test KERNEL=kmemleak
 step rounds make -s test-rounds KERNEL=kmemleak
 step fault make -s test KERNEL=fault
 step kcsan make -s test-kcsan
+step exact make -s test-exact
 step stress make -s stress KERNEL=debug
 step fuzz make -s fuzz KERNEL=debug SECONDS=300
 step ends make -s test-ends

@@ -128,7 +128,6 @@ perf | perf-long)
 regression | regression-long)
 	[ "$1" = regression ] || regression=$regression_long
 	[ "$1" != regression ] || program tracepoint "$top/build/selftests/tracepoint"
-	[ "$1" != regression ] || program nested "$top/build/selftests/nested"
 	mapfile -t names < <(grep . <<<"$regression")
 	cd "$top/build/linux/tools/perf" || exit
 	program perf perf test -S -v "${names[@]}"

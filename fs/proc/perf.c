@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_read.h>
+#include <linux/proc_fs.h>
 #include <linux/sched/task.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
@@ -108,7 +109,7 @@ static int text_open(struct inode *inode, struct file *file)
 	task = get_opened(file, &entry);
 	if (!task)
 		return -ENOENT;
-	text = perf_task_text(task, entry.number);
+	text = perf_task_text(task, entry.number, proc_pid_ns(inode->i_sb));
 	put_task_struct(task);
 	if (IS_ERR(text))
 		return PTR_ERR(text);

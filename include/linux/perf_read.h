@@ -9,6 +9,7 @@
 
 struct perf_stream;
 struct perf_text;
+struct pid_namespace;
 struct seq_file;
 struct task_struct;
 
@@ -24,7 +25,8 @@ void perf_stream_free(struct perf_stream *stream);
 
 /* kernel/events/read_task.c: of buffers that a task has open */
 int perf_task_buffers(struct task_struct *task, u64 **numbers);
-struct perf_text *perf_task_text(struct task_struct *task, u64 number);
+struct perf_text *perf_task_text(struct task_struct *task, u64 number,
+				 struct pid_namespace *viewer);
 struct perf_stream *perf_task_stream(struct task_struct *task, u64 number);
 
 #endif /* _LINUX_PERF_READ_H */

@@ -175,6 +175,9 @@ perf_copy_events_end(const struct perf_copy_events *events)
  *		CLOCK_BOOTTIME
  * @copied:	there is one buffer alone: @copy hands over what was copied of it before, and
  *		what is reserved for that
+ * @viewer:	whoever is in this pid namespace may see the tasks that it has; NULL: names of
+ *		tasks that are alive are not to be taken from them one by one
+ * @clock_offset: what to add to CLOCK_MONOTONIC to get the time of a record, if @viewer
  *
  * All are called without a lock.
  */
@@ -188,6 +191,8 @@ struct perf_copy_source {
 	size_t			tasks_len;
 	u64			before;
 	bool			copied;
+	struct pid_namespace	*viewer;
+	s64			clock_offset;
 };
 
 /**
@@ -295,7 +300,10 @@ struct perf_comms;
 /* read_comm.c */
 struct task_struct *perf_next_task(int *nr, struct pid_namespace *pid_ns);
 struct perf_comms *perf_comms_alloc(struct pid_namespace *pid_ns);
+bool perf_may_know_name(struct task_struct *task);
 int perf_comms_add_live(struct perf_comms *comms);
+int perf_comms_add_visible(struct perf_comms *comms, const struct perf_copy_events *events,
+			   const struct perf_copy *copy, const struct perf_copy_source *source);
 int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *events,
 		   const struct perf_copy *copy);
 int perf_comms_add_tasks(struct perf_comms *comms, const void *tasks, size_t len);

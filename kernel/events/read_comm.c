@@ -10,11 +10,15 @@
  * records from a time on since when nothing that tells of tasks is missing. Nothing else
  * that happens later can give a record another name: a reader gets the same lines, however
  * often it goes back.
+ *
+ * A single buffer of a process need not tell of all names. There, a task of which its records
+ * say nothing is called as it is now, for as long as it has been there.
  */
 #include <linux/mm.h>
 #include <linux/perf_event.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -22,6 +26,8 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>
+#include <linux/threads.h>
+#include <linux/xarray.h>
 
 #include "read.h"
 
@@ -60,7 +66,7 @@ struct comm_list {
  * struct perf_comms - what tasks were called
  * @pid_ns:	that the tasks are named by; a reference of the caller's
  * @told:	by records
- * @live:	by the tasks themselves, before anything was copied
+ * @live:	by the tasks themselves, each once
  * @since:	when nothing that tells of tasks is missing; U64_MAX if that is not known
  */
 struct perf_comms {
@@ -189,6 +195,130 @@ int perf_comms_add_live(struct perf_comms *comms)
 			return -EINTR;
 	}
 	return 0;
+}
+
+/**
+ * perf_may_know_name - may the caller know what a task is called?
+ * @task:	the task
+ *
+ * Return: true if so. Whoever may record all tasks gets their names anyway.
+ */
+bool perf_may_know_name(struct task_struct *task)
+{
+	return !perf_allow_cpu() ||
+	       ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
+}
+
+/* The task that is called @tid now, with a reference, if the reader may see it; or NULL */
+static struct task_struct *find_visible(const struct perf_copy_source *source,
+					struct pid_namespace *pid_ns, u32 tid)
+{
+	struct task_struct *task;
+
+	scoped_guard(rcu) {
+		task = find_task_by_pid_ns(tid, pid_ns);
+		if (task && task_pid_nr_ns(task, source->viewer))
+			get_task_struct(task);
+		else
+			task = NULL;
+	}
+	if (task && !perf_may_know_name(task)) {
+		put_task_struct(task);
+		task = NULL;
+	}
+	return task;
+}
+
+/* From when it began on: before that, the same number was another one's. */
+static int add_visible(struct perf_comms *comms, const struct perf_copy_source *source, u32 tid)
+{
+	struct task_struct *task = find_visible(source, comms->pid_ns, tid);
+	struct perf_comm *comm;
+
+	if (!task)
+		return 0;
+	comm = new_comm(&comms->live);
+	if (comm) {
+		*comm = (struct perf_comm){
+			.tid	= tid,
+			.time	= max_t(s64, task->start_time + source->clock_offset, 0),
+		};
+		get_task_comm(comm->comm, task);
+	}
+	put_task_struct(task);
+	return comm ? 0 : -ENOMEM;
+}
+
+/* The task that a record names, or 0 */
+static u32 named_task(const struct perf_copy_record *record)
+{
+	const struct perf_fork_body *forked = (void *)(record->header + 1);
+
+	if (record->header->type == PERF_RECORD_SAMPLE)
+		return record->has_tid ? record->tid : 0;
+	if (record->header->type == PERF_RECORD_FORK &&
+	    record->header->size >= sizeof(*record->header) + sizeof(*forked))
+		return forked->ptid;
+	return 0;
+}
+
+static int note_tasks(struct xarray *tids, const struct perf_comms *comms,
+		      const struct perf_copy_events *events, const struct perf_copy *copy)
+{
+	struct perf_copy_record record;
+	unsigned long i;
+	int ret = 0;
+	u32 tid;
+
+	for (i = 0; i < copy->nr && !ret; i++) {
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		perf_copy_read(copy, events, i, &record);
+		if (!record.event || record.event->pid_ns != comms->pid_ns)
+			continue;
+		tid = named_task(&record);
+		/* There is no task beyond. Others would take much memory. */
+		if (tid && tid < PID_MAX_LIMIT && !xa_load(tids, tid))
+			ret = xa_err(xa_store(tids, tid, xa_mk_value(1), PERF_COPY_GFP));
+	}
+	return ret;
+}
+
+/**
+ * perf_comms_add_visible - note the names of tasks that a copy names and that are alive
+ * @comms:	the list
+ * @events:	the events of the copy
+ * @copy:	the copy
+ * @source:	where it is from; says which tasks the reader may see
+ *
+ * Called instead of perf_comms_add_live(), after all that records tell was added: these
+ * names are only for tasks of which no record tells.
+ *
+ * Return: 0, -ENOMEM, or -EINTR.
+ */
+int perf_comms_add_visible(struct perf_comms *comms, const struct perf_copy_events *events,
+			   const struct perf_copy *copy, const struct perf_copy_source *source)
+{
+	unsigned long tid;
+	struct xarray tids;
+	void *entry;
+	int ret;
+
+	xa_init_flags(&tids, XA_FLAGS_ACCOUNT);
+	ret = note_tasks(&tids, comms, events, copy);
+	/* In the order of their numbers, as last_comm() needs them */
+	xa_for_each(&tids, tid, entry) {
+		cond_resched();
+		if (!ret && fatal_signal_pending(current))
+			ret = -EINTR;
+		if (ret)
+			break;
+		ret = add_visible(comms, source, tid);
+	}
+	xa_destroy(&tids);
+	comms->since = 0;
+	return ret;
 }
 
 static int add_record(struct perf_comms *comms, const struct perf_event_header *header, u64 time)
@@ -378,7 +508,7 @@ bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_reco
 	if (i == PERF_COMM_FORKS || any || time < comms->since)
 		return false;
 
-	last = last_comm(&comms->live, tid, 0, &any);
+	last = last_comm(&comms->live, tid, time, &any);
 	if (last)
 		memcpy(comm, last->comm, TASK_COMM_LEN);
 	return last;

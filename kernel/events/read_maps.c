@@ -65,20 +65,16 @@ static void add_kernel_map(struct perf_out *out, u64 start, u64 len, u64 pgoff, 
 	perf_out_end(out, record, true);
 }
 
-static void add_build_id(struct perf_out *out)
+static void add_build_id(struct perf_out *out, const u8 *id, const char *name)
 {
-	static const char name[] = "[kernel.kallsyms]";
 	struct build_id_body body = { .pid = -1, .size = KERNEL_BUILD_ID_SIZE };
-	u8 id[BUILD_ID_SIZE_MAX] = { };
 	size_t record;
 
-	if (build_id_parse_buf(&__start_notes, id, &__stop_notes - &__start_notes))
-		return;
 	memcpy(body.id, id, sizeof(body.id));
 	record = perf_out_begin(out, PERF_RECORD_HEADER_BUILD_ID,
 				PERF_RECORD_MISC_KERNEL | PERF_RECORD_MISC_BUILD_ID_SIZE);
 	perf_out_add(out, &body, sizeof(body));
-	perf_out_add(out, name, sizeof(name));
+	perf_out_add(out, name, strlen(name) + 1);
 	perf_out_end(out, record, false);
 }
 
@@ -91,12 +87,14 @@ static void add_build_id(struct perf_out *out)
 void perf_out_kernel(struct perf_out *out)
 {
 	u64 text = (unsigned long)_text;
+	u8 id[BUILD_ID_SIZE_MAX] = { };
 
 	if (!perf_may_know_kernel())
 		return;
 	/* The name says what is at the offset: readers find out how far it was moved. */
 	add_kernel_map(out, text, (unsigned long)_end - text, text, "[kernel.kallsyms]_text");
-	add_build_id(out);
+	if (!build_id_parse_buf(&__start_notes, id, &__stop_notes - &__start_notes))
+		add_build_id(out, id, "[kernel.kallsyms]");
 }
 
 static bool is_known(struct perf_modules *modules, unsigned long base)
@@ -127,23 +125,41 @@ static bool make_known(struct perf_modules *modules, unsigned long base)
 	return true;
 }
 
+/**
+ * struct module_code - where the code of a module is
+ * @base:	where it starts
+ * @size:	bytes of it
+ * @build_id:	which module it is; zeros if the kernel does not keep that
+ * @name:	what perf calls it
+ */
+struct module_code {
+	unsigned long	base;
+	unsigned long	size;
+	u8		build_id[BUILD_ID_SIZE_MAX];
+	char		name[MODULE_NAME_LEN + 2];
+};
+
 #ifdef CONFIG_MODULES
-/* The code of the module that has @ip; false if there is none */
-static bool find_module_at(unsigned long ip, unsigned long *base, unsigned long *size, char *name)
+/* The module that has @ip; false if there is none */
+static bool find_module_at(unsigned long ip, struct module_code *code)
 {
+	const unsigned char *build_id;
 	struct module *mod;
 
 	guard(preempt)();
 	mod = __module_text_address(ip);
 	if (!mod)
 		return false;
-	*base = (unsigned long)mod->mem[MOD_TEXT].base;
-	*size = mod->mem[MOD_TEXT].size;
-	snprintf(name, MODULE_NAME_LEN + 2, "[%s]", mod->name);
+	code->base = (unsigned long)mod->mem[MOD_TEXT].base;
+	code->size = mod->mem[MOD_TEXT].size;
+	build_id = module_buildid(mod);
+	if (build_id)
+		memcpy(code->build_id, build_id, sizeof(code->build_id));
+	snprintf(code->name, sizeof(code->name), "[%s]", mod->name);
 	return true;
 }
 #else
-static bool find_module_at(unsigned long ip, unsigned long *base, unsigned long *size, char *name)
+static bool find_module_at(unsigned long ip, struct module_code *code)
 {
 	return false;
 }
@@ -151,15 +167,15 @@ static bool find_module_at(unsigned long ip, unsigned long *base, unsigned long 
 
 static int add_module(struct perf_out *out, struct perf_modules *modules, u64 ip)
 {
-	char name[MODULE_NAME_LEN + 2];
-	unsigned long base, size;
+	struct module_code code = { };
 
-	if (core_kernel_text(ip) || !find_module_at(ip, &base, &size, name) ||
-	    is_known(modules, base))
+	if (core_kernel_text(ip) || !find_module_at(ip, &code) || is_known(modules, code.base))
 		return 0;
-	if (!make_known(modules, base))
+	if (!make_known(modules, code.base))
 		return -ENOMEM;
-	add_kernel_map(out, base, size, 0, name);
+	add_kernel_map(out, code.base, code.size, 0, code.name);
+	if (memchr_inv(code.build_id, 0, sizeof(code.build_id)))
+		add_build_id(out, code.build_id, code.name);
 	return 0;
 }
 
@@ -396,13 +412,6 @@ static struct task_struct *next_living(struct perf_living *living)
 	return task;
 }
 
-/* Whoever may record all tasks gets their names anyway. */
-static bool may_know_name(struct task_struct *task)
-{
-	return !perf_allow_cpu() ||
-	       ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
-}
-
 static unsigned long told_of(const struct perf_living *living, u32 tid)
 {
 	return xa_to_value(xa_load(living->told, tid) ?: xa_mk_value(0));
@@ -419,7 +428,7 @@ static int add_living(struct perf_out *out, struct task_struct *task, struct per
 		return 0;
 	if (living->recorded && !(told_of(living, pid) & PERF_TOLD_RUNS))
 		return 0;
-	if (!(told & PERF_TOLD_NAME) && !living->address && may_know_name(task))
+	if (!(told & PERF_TOLD_NAME) && !living->address && perf_may_know_name(task))
 		add_comm(out, task, pid, living->tid);
 	if (pid == living->tid && !(told & PERF_TOLD_MAPS))
 		return add_maps(out, task, living, enough);

@@ -337,6 +337,8 @@ static void free_source(struct perf_copy_source *source)
 	perf_copy_free(from->copy);
 	perf_copy_unreserve(from->pages);
 	perf_copy_put_events(from->events);
+	if (from->source.viewer)
+		put_pid_ns(from->source.viewer);
 	if (from->ucounts) {
 		dec_rlimit_ucounts(from->ucounts, UCOUNT_RLIMIT_MEMLOCK, from->charged);
 		put_ucounts(from->ucounts);
@@ -622,7 +624,25 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
 	return check_others(from->events, search->rb);
 }
 
-static struct perf_copy_source *make_source(struct task_struct *task, u64 number)
+/*
+ * A task that is alive names no record that is older than itself. That cannot be told by a
+ * clock which somebody may have set meanwhile.
+ */
+static void set_viewer(struct task_source *from, struct perf_event *event,
+		       struct pid_namespace *viewer)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	if (attr->use_clockid &&
+	    (attr->clockid == CLOCK_REALTIME || attr->clockid == CLOCK_TAI))
+		return;
+	from->source.viewer = get_pid_ns(viewer);
+	from->source.clock_offset = event->clock() - ktime_get_ns();
+}
+
+/* @viewer: see perf_copy_source::viewer */
+static struct perf_copy_source *make_source(struct task_struct *task, u64 number,
+					    struct pid_namespace *viewer)
 {
 	struct buffer_search search = { .number = number };
 	struct task_source *from;
@@ -642,6 +662,9 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
 	ret = find_buffer(&search, task);
 	if (!ret)
 		ret = find_events(from, &search);
+	/* All events of a buffer have one clock. */
+	if (!ret && viewer)
+		set_viewer(from, search.files[0]->private_data, viewer);
 	/* The task may close its events while the reader copies. */
 	put_files(&search);
 	if (!ret)
@@ -657,6 +680,8 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
  * perf_task_text - copy a ring buffer that a task has open, to print it
  * @task:	the task, with a reference of the caller's
  * @number:	number of the buffer, see perf_task_buffers()
+ * @viewer:	the pid namespace of who reads. Tasks in it name records that are newer than
+ *		they are, unless other records tell how they were called
  *
  * Called without a lock, with the creds of who reads, who pays for the copy.
  *
@@ -673,9 +698,10 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
  *  -EINTR	the caller is being killed
  *  or what the LSM says
  */
-struct perf_text *perf_task_text(struct task_struct *task, u64 number)
+struct perf_text *perf_task_text(struct task_struct *task, u64 number,
+				 struct pid_namespace *viewer)
 {
-	struct perf_copy_source *source = make_source(task, number);
+	struct perf_copy_source *source = make_source(task, number, viewer);
 
 	return IS_ERR(source) ? ERR_CAST(source) : perf_text_make(source, -1);
 }
@@ -691,7 +717,7 @@ struct perf_text *perf_task_text(struct task_struct *task, u64 number)
  */
 struct perf_stream *perf_task_stream(struct task_struct *task, u64 number)
 {
-	struct perf_copy_source *source = make_source(task, number);
+	struct perf_copy_source *source = make_source(task, number, NULL);
 
 	return IS_ERR(source) ? ERR_CAST(source) : perf_stream_make(source, -1);
 }

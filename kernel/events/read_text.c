@@ -602,6 +602,17 @@ static void unreserve_rest(struct perf_text *text)
 	text->pages = pages;
 }
 
+/* Of a single buffer, once all that it tells of tasks is known */
+static int add_visible(struct perf_text *text)
+{
+	int i, ret = 0;
+
+	for (i = 0; !ret && text->source->viewer && i < text->heap.nr; i++)
+		ret = perf_comms_add_visible(text->comms, text->events,
+					     text->heap.data[i].copy, text->source);
+	return ret;
+}
+
 static int fill_text(struct perf_text *text, int cpu)
 {
 	int ret;
@@ -611,6 +622,8 @@ static int fill_text(struct perf_text *text, int cpu)
 		ret = perf_comms_add_live(text->comms);
 	if (!ret)
 		ret = add_copies(text, cpu);
+	if (!ret)
+		ret = add_visible(text);
 	if (!ret)
 		ret = perf_comms_add_tasks(text->comms, text->source->tasks,
 					   text->source->tasks_len);

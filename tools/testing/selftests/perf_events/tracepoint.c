@@ -19,12 +19,16 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kselftest_harness.h"
+#include "busy.h"
+
+/* Enough for all rounds that somebody may ask for. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 1800
 
 #define PAGES	64
 
@@ -392,16 +396,12 @@ TEST_F(tracepoint, inherit)
 	close(fd);
 }
 
-/* A tracepoint that is hit all the time on another CPU. */
-#define ROUNDS	100
-#define CALLS	100
-
+/* A tracepoint that is hit all the time on all CPUs. */
 FIXTURE(busy)
 {
-	volatile unsigned long *calls;
-	pid_t child;
-	int fd;
-	struct perf_event_mmap_page *base;
+	struct busy busy;
+	int fds[BUSY_CPUS];
+	void *maps[BUSY_CPUS];
 };
 
 FIXTURE_VARIANT(busy)
@@ -431,73 +431,53 @@ FIXTURE_SETUP(busy)
 		.write_backward = variant->backward,
 		.disabled = 1,
 	};
-	int cpu, cpus[2], n = 0;
+	struct busy *busy = &self->busy;
 	cpu_set_t set;
-	void *shared;
+	int i;
 
 	if ((long)attr.config < 0)
 		SKIP(return, "no " FORMAT ": this takes root, and CONFIG_FTRACE_SYSCALLS");
 	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
-	for (cpu = 0; cpu < CPU_SETSIZE && n < 2; cpu++) {
-		if (CPU_ISSET(cpu, &set))
-			cpus[n++] = cpu;
-	}
-	if (n < 2)
+	if (CPU_COUNT(&set) < 2)
 		SKIP(return, "this takes two CPUs");
-	pin(cpus[0]);
-
-	self->fd = syscall(SYS_perf_event_open, &attr, -1, cpus[1], -1, PERF_FLAG_FD_CLOEXEC);
-	ASSERT_LE(0, self->fd);
-	self->base = mmap(NULL, (1 + PAGES) * sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
-			  self->fd, 0);
-	ASSERT_NE(MAP_FAILED, (void *)self->base);
-	shared = mmap(NULL, sizeof(*self->calls), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, shared);
-	self->calls = shared;
-	self->child = fork();
-	ASSERT_LE(0, self->child);
-	if (!self->child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pin(cpus[1]);
-		for (;;) {
-			hit(1);
-			++*self->calls;
-		}
+	ASSERT_TRUE(busy_start(busy, &set));
+	for (i = 0; i < busy->nr; i++) {
+		self->fds[i] = syscall(SYS_perf_event_open, &attr, -1, busy->cpus[i], -1,
+				       PERF_FLAG_FD_CLOEXEC);
+		ASSERT_LE(0, self->fds[i]);
+		self->maps[i] = mmap(NULL, (1 + PAGES) * sysconf(_SC_PAGESIZE), PROT_READ,
+				     MAP_SHARED, self->fds[i], 0);
+		ASSERT_NE(MAP_FAILED, self->maps[i]);
 	}
 }
 
 FIXTURE_TEARDOWN(busy)
 {
-	if (self->child > 0) {
-		kill(self->child, SIGKILL);
-		waitpid(self->child, NULL, 0);
-	}
-}
-
-static void wait_calls(volatile unsigned long *calls)
-{
-	unsigned long begin = *calls;
-
-	while (*calls - begin < CALLS)
-		sched_yield();
+	busy_end(&self->busy);
 }
 
 /* A record that is being written is there when the event is disabled, and no others come. */
 TEST_F(busy, disable)
 {
-	__u64 before, head;
+	struct busy *busy = &self->busy;
+	__u64 before[BUSY_CPUS], head[BUSY_CPUS];
+	unsigned int round;
 	int i;
 
-	for (i = 0; i < ROUNDS; i++) {
-		before = __atomic_load_n(&self->base->data_head, __ATOMIC_ACQUIRE);
-		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
-		wait_calls(self->calls);
-		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
-		head = __atomic_load_n(&self->base->data_head, __ATOMIC_ACQUIRE);
-		ASSERT_NE(before, head);
-		wait_calls(self->calls);
-		ASSERT_EQ(head, __atomic_load_n(&self->base->data_head, __ATOMIC_ACQUIRE));
+	for (round = 0; round < busy->rounds; round++) {
+		for (i = 0; i < busy->nr; i++) {
+			before[i] = busy_head(self->maps[i]);
+			ASSERT_EQ(0, ioctl(self->fds[i], PERF_EVENT_IOC_ENABLE, 0));
+		}
+		busy_wait(busy);
+		for (i = 0; i < busy->nr; i++) {
+			ASSERT_EQ(0, ioctl(self->fds[i], PERF_EVENT_IOC_DISABLE, 0));
+			head[i] = busy_head(self->maps[i]);
+			ASSERT_TRUE(busy_recorded(busy, before[i], head[i]));
+		}
+		busy_wait(busy);
+		for (i = 0; i < busy->nr; i++)
+			ASSERT_EQ(head[i], busy_head(self->maps[i]));
 	}
 }
 

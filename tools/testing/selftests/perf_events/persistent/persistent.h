@@ -962,7 +962,7 @@ static inline int bpf_prog_open(int value)
 /* An event with an AUX area, or what the last PMU that should have one said */
 static inline int aux_event_open(int cpu)
 {
-	/* The first one is what the module in aux_pmu/ brings. */
+	/* The first one is what the module aux_pmu brings. */
 	static const char * const pmus[] = {
 		"kst_aux", "intel_pt", "intel_bts", "arm_spe_0", "cs_etm",
 	};

@@ -317,7 +317,7 @@ static __attribute__((noinline)) __u64 put_bytes(struct perf_event_mmap_page *pa
 }
 
 /* Whatever is in the buffer, and wherever it is said to begin, it is read as far as it goes. */
-TEST_F(ring_buffers, nonsense)
+TEST_F_TIMEOUT(ring_buffers, nonsense, 3600)
 {
 	struct perf_event_attr attr;
 	struct perf_event_mmap_page *page;
@@ -745,6 +745,197 @@ TEST_F(ring_buffers, read_for_somebody)
 	stop_owner(pid);
 }
 
+/*
+ * Names of tasks. A call has a mark as its first argument.
+ */
+
+/* "COMM-PID" of the call with @mark, or "" */
+static const char *task_of(const char *text, unsigned long mark)
+{
+	static char task[64];
+	const char *line;
+	char args[64];
+
+	task[0] = '\0';
+	snprintf(args, sizeof(args), " args={0x%lx,", mark);
+	line = strstr(text, args);
+	if (!line)
+		return task;
+	while (line > text && line[-1] != '\n')
+		line--;
+	return sscanf(line, " %63s", task) == 1 ? task : "";
+}
+
+static const char *task_name(const char *comm, pid_t pid)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "%s-%d", comm, pid);
+	return name;
+}
+
+/* A buffer for all that this CPU calls; it goes with the test. */
+static int map_calls(struct perf_event_attr *attr)
+{
+	int fd, cpu = sched_getcpu();
+
+	/* Who is younger than a record did not make it. */
+	attr->sample_type |= PERF_SAMPLE_TIME;
+	if (pin(cpu))
+		return -EINVAL;
+	fd = open_calls(attr, cpu, -1);
+	if (fd >= 0 && ring_map(fd, PAGES, PROT_READ) == MAP_FAILED)
+		return -errno;
+	return fd;
+}
+
+/* What no record tells is what it is called now. */
+TEST_F(ring_buffers, name_of_now)
+{
+	pid_t pid = getpid();
+
+	ASSERT_LE(0, map_calls(&self->attr));
+	prctl(PR_SET_NAME, "kst_before");
+	syscall(SYS_getppid, 0x1001);
+	ASSERT_LE(1, shown(self->dir, self->text, CALLS));
+	EXPECT_STREQ(task_name("kst_before", pid), task_of(self->text, 0x1001));
+	prctl(PR_SET_NAME, "kst_after");
+	ASSERT_LE(1, shown(self->dir, self->text, CALLS));
+	EXPECT_STREQ(task_name("kst_after", pid), task_of(self->text, 0x1001));
+}
+
+/* Where records tell of a new name, older ones do not get it. */
+TEST_F(ring_buffers, name_of_then)
+{
+	pid_t pid = getpid();
+
+	self->attr.comm = 1;
+	self->attr.sample_id_all = 1;
+	prctl(PR_SET_NAME, "kst_before");
+	ASSERT_LE(0, map_calls(&self->attr));
+	syscall(SYS_getppid, 0x1001);
+	ASSERT_LE(1, shown(self->dir, self->text, CALLS));
+	EXPECT_STREQ(task_name("kst_before", pid), task_of(self->text, 0x1001));
+	prctl(PR_SET_NAME, "kst_after");
+	syscall(SYS_getppid, 0x1002);
+	ASSERT_LE(2, shown(self->dir, self->text, CALLS));
+	EXPECT_STREQ(task_name("<...>", pid), task_of(self->text, 0x1001));
+	EXPECT_STREQ(task_name("kst_after", pid), task_of(self->text, 0x1002));
+}
+
+static pid_t clone_as(pid_t pid)
+{
+	struct {
+		__u64 flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+		__u64 set_tid, set_tid_size;
+	} args = {
+		.exit_signal	= SIGCHLD,
+		.set_tid	= (unsigned long)&pid,
+		.set_tid_size	= 1,
+	};
+
+	return neg_errno(syscall(SYS_clone3, &args, sizeof(args)));
+}
+
+/* Whoever has the pid now was not there. */
+TEST_F(ring_buffers, name_of_another)
+{
+	pid_t pid, again;
+
+	ASSERT_LE(0, map_calls(&self->attr));
+	pid = fork_child();
+	if (!pid) {
+		prctl(PR_SET_NAME, "kst_old");
+		syscall(SYS_getppid, 0x1001);
+		_exit(0);
+	}
+	ASSERT_EQ(0, child_status(pid));
+	ASSERT_LE(1, shown(self->dir, self->text, CALLS));
+	EXPECT_STREQ(task_name("<...>", pid), task_of(self->text, 0x1001));
+
+	again = clone_as(pid);
+	if (!again) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "kst_new");
+		syscall(SYS_getppid, 0x1002);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	if (again < 0)
+		SKIP(return, "cannot choose a pid");
+	ASSERT_EQ(again, waitpid(again, NULL, WUNTRACED));
+	ASSERT_LE(2, shown(self->dir, self->text, CALLS));
+	EXPECT_STREQ(task_name("<...>", pid), task_of(self->text, 0x1001));
+	EXPECT_STREQ(task_name("kst_new", pid), task_of(self->text, 0x1002));
+	stop_owner(again);
+}
+
+/* In a child, which reads its own buffers by its own /proc. 1: its parent is named, 2: itself */
+static int names_seen(char *text, pid_t parent, unsigned long mark)
+{
+	char dir[64];
+	int seen = 0;
+
+	snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", getpid());
+	prctl(PR_SET_NAME, "kst_child");
+	syscall(SYS_getppid, mark);
+	if (shown(dir, text, CALLS) < 2)
+		return 100;
+	if (!strcmp(task_of(text, 0x1001), task_name("kst_parent", parent)))
+		seen |= 1;
+	if (!strncmp(task_of(text, mark), "kst_child-", 10))
+		seen |= 2;
+	return seen;
+}
+
+/* The file of an event gives no right to the names of others. */
+TEST_F(ring_buffers, name_for_another_user)
+{
+	pid_t pid, parent = getpid();
+
+	ASSERT_EQ(0, set_paranoid(2));
+	ASSERT_LE(0, map_calls(&self->attr));
+	prctl(PR_SET_NAME, "kst_parent");
+	syscall(SYS_getppid, 0x1001);
+	pid = fork_child();
+	if (!pid)
+		_exit(names_seen(self->text, parent, 0x1002));
+	EXPECT_EQ(3, child_status(pid));
+	pid = fork_child();
+	if (!pid) {
+		if (become(NOBODY, 0) || prctl(PR_SET_DUMPABLE, 1))
+			_exit(101);
+		_exit(names_seen(self->text, parent, 0x1003));
+	}
+	EXPECT_EQ(2, child_status(pid));
+}
+
+/* Nor does it to those of tasks that its own /proc does not have. */
+TEST_F(ring_buffers, name_outside)
+{
+	pid_t pid, parent = getpid();
+
+	ASSERT_LE(0, map_calls(&self->attr));
+	prctl(PR_SET_NAME, "kst_parent");
+	syscall(SYS_getppid, 0x1001);
+	pid = fork_child();
+	if (!pid) {
+		if (unshare(CLONE_NEWPID | CLONE_NEWNS))
+			_exit(77);
+		pid = fork_child();
+		if (pid)
+			_exit(child_status(pid));
+		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("proc", "/proc", "proc", 0, NULL))
+			_exit(102);
+		_exit(names_seen(self->text, parent, 0x1002));
+	}
+	pid = child_status(pid);
+	if (pid == 77)
+		SKIP(return, "no pid namespaces");
+	EXPECT_EQ(2, pid);
+}
+
 /* An event that a task has made for us which is gone, and that writes to the buffer of @output */
 static int orphan_event(struct perf_event_attr *attr, pid_t target, int output)
 {
@@ -809,7 +1000,7 @@ TEST_F(ring_buffers, foreign_event)
 }
 
 /* Whoever reads takes nothing away, and no record is lost for it. */
-TEST_F(ring_buffers, reading_costs_no_record)
+TEST_F_TIMEOUT(ring_buffers, reading_costs_no_record, 3600)
 {
 	struct {
 		__u64 value, lost;

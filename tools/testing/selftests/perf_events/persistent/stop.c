@@ -4,6 +4,11 @@
  * go on, and SET_NOTE attaches a text.
  */
 #include "persistent.h"
+#include "../busy.h"
+
+/* Enough for all rounds that somebody may ask for. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 1800
 
 #define ROUNDS	100
 
@@ -633,22 +638,17 @@ TEST_F(stop, note_refused)
 }
 
 /*
- * A tracepoint that is hit all the time on another CPU. Records that are being written
- * when something begins are there when it has ended, and no others come.
+ * A tracepoint that is hit all the time on all CPUs. Records that are being written when
+ * something begins are there when it has ended, and no others come.
  */
-#define BUSY_ROUNDS	100
-#define BUSY_CALLS	100
-
 FIXTURE(busy)
 {
 	char	ns[NS_ROOM];
-	int	cpu, cpu2;
 	__u64	id;
 	struct perf_event_attr attr;
-	struct member m;
+	struct busy	busy;
+	struct member	m[BUSY_CPUS];
 	int	fd;
-	pid_t	child;
-	volatile unsigned long *calls;
 };
 
 FIXTURE_VARIANT(busy)
@@ -675,67 +675,48 @@ FIXTURE_VARIANT_ADD(busy, filter)
 	.filter = true,
 };
 
-static int busy_create(struct member *m, struct perf_event_attr *attr, int cpu, bool filter,
-		       const char *ns, __u64 *id)
+/* One namespace with a member for each CPU */
+static int busy_create(FIXTURE_DATA(busy) *self, bool filter)
 {
-	int err;
+	int i, err = 0;
 
-	err = ns_create(m, attr, cpu, PAGES, ns, id);
-	if (!err && filter)
-		err = filter_syscall(m->fd, SYS_getppid);
-	return err ?: ns_open(*id, PERF_PERSIST_OPEN_WRITE);
+	for (i = 0; i < self->busy.nr && !err; i++) {
+		err = member_open(&self->m[i], &self->attr, self->busy.cpus[i], PAGES);
+		if (!err && filter)
+			err = filter_syscall(self->m[i].fd, SYS_getppid);
+		if (!err && i)
+			err = persist_join(self->m[i].fd, self->id);
+		else if (!err)
+			err = set_name_str(self->m[i].fd, self->ns) ?:
+			      persist_new(self->m[i].fd, &self->id);
+	}
+	self->fd = err ?: ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	return self->fd < 0 ? self->fd : 0;
 }
 
 FIXTURE_SETUP(busy)
 {
 	const char *missing;
-	void *shared;
+	int cpu, cpu2;
+	cpu_set_t set;
 
-	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	CPU_ZERO(&set);
+	sched_getaffinity(0, sizeof(set), &set);
+	missing = persist_begin(self->ns, &cpu, &cpu2);
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (self->cpu2 < 0)
+	if (cpu2 < 0)
 		SKIP(return, "needs two CPUs");
 	if (!syscall_attr(&self->attr))
 		SKIP(return, "no tracepoints");
 	self->attr.sample_type = variant->sample_type;
-
-	shared = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	ASSERT_NE(MAP_FAILED, shared);
-	self->calls = shared;
-	self->child = fork_child();
-	ASSERT_LE(0, self->child);
-	if (!self->child) {
-		pin(self->cpu2);
-		for (;;) {
-			call_getppid(1);
-			++*self->calls;
-		}
-	}
-	self->fd = busy_create(&self->m, &self->attr, self->cpu2, variant->filter, self->ns,
-			       &self->id);
-	ASSERT_LE(0, self->fd);
+	ASSERT_TRUE(busy_start(&self->busy, &set));
+	ASSERT_EQ(0, busy_create(self, variant->filter));
 }
 
 FIXTURE_TEARDOWN_PARENT(busy)
 {
 	persist_sweep();
-}
-
-static void wait_calls(volatile unsigned long *calls)
-{
-	unsigned long begin = *calls;
-
-	while (*calls - begin < BUSY_CALLS)
-		sched_yield();
-}
-
-static __u64 head_of(void *map)
-{
-	struct perf_event_mmap_page *page = map;
-
-	return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
 static int event_disable(int fd)
@@ -749,76 +730,90 @@ static int event_enable(int fd)
 }
 
 /* While it is on there are new records, and none from the moment that off() returns. */
-static void switch_off_and_on(struct __test_metadata *_metadata, int fd, void *map,
-			      volatile unsigned long *calls,
+static void switch_off_and_on(struct __test_metadata *_metadata, FIXTURE_DATA(busy) *self,
 			      int (*off)(int fd), int (*on)(int fd))
 {
-	__u64 before, head;
+	__u64 before[BUSY_CPUS], head[BUSY_CPUS];
+	struct busy *busy = &self->busy;
+	unsigned int round;
 	int i;
 
-	for (i = 0; i < BUSY_ROUNDS; i++) {
-		before = head_of(map);
-		wait_calls(calls);
-		ASSERT_EQ(0, off(fd));
-		head = head_of(map);
-		ASSERT_NE(before, head);
-		wait_calls(calls);
-		ASSERT_EQ(head, head_of(map));
-		ASSERT_EQ(0, on(fd));
+	for (round = 0; round < busy->rounds; round++) {
+		for (i = 0; i < busy->nr; i++)
+			before[i] = busy_head(self->m[i].map);
+		busy_wait(busy);
+		ASSERT_EQ(0, off(self->fd));
+		for (i = 0; i < busy->nr; i++) {
+			head[i] = busy_head(self->m[i].map);
+			ASSERT_TRUE(busy_recorded(busy, before[i], head[i]));
+		}
+		busy_wait(busy);
+		for (i = 0; i < busy->nr; i++)
+			ASSERT_EQ(head[i], busy_head(self->m[i].map));
+		ASSERT_EQ(0, on(self->fd));
 	}
 }
 
 TEST_F(busy, stop)
 {
-	switch_off_and_on(_metadata, self->fd, self->m.map, self->calls, ns_stop, ns_resume);
+	switch_off_and_on(_metadata, self, ns_stop, ns_resume);
 }
 
 TEST_F(busy, disable)
 {
-	switch_off_and_on(_metadata, self->fd, self->m.map, self->calls, event_disable,
-			  event_enable);
+	switch_off_and_on(_metadata, self, event_disable, event_enable);
 }
 
 TEST_F(busy, snapshot)
 {
 	struct perf_event_persist_member p;
-	__u64 snap, head;
-	int i, fd;
+	struct busy *busy = &self->busy;
+	int i, fds[BUSY_CPUS];
+	__u64 snap, head[BUSY_CPUS];
+	unsigned int round;
 
-	for (i = 0; i < BUSY_ROUNDS / 2; i++) {
-		wait_calls(self->calls);
+	for (round = 0; round < busy->rounds; round++) {
+		busy_wait(busy);
 		snap = snapshot(self->fd);
 		ASSERT_NE(0, snap);
-		fd = member_reopen(snap, 0, self->cpu2, 0);
-		ASSERT_LE(0, fd);
-		ASSERT_EQ(0, get_member(fd, &p));
-		head = p.head;
-		ASSERT_NE(0, head);
-		wait_calls(self->calls);
-		ASSERT_EQ(0, get_member(fd, &p));
-		ASSERT_EQ(head, p.head);
-		close(fd);
+		for (i = 0; i < busy->nr; i++) {
+			fds[i] = member_reopen(snap, 0, busy->cpus[i], 0);
+			ASSERT_LE(0, fds[i]);
+			ASSERT_EQ(0, get_member(fds[i], &p));
+			head[i] = p.head;
+			ASSERT_TRUE(busy_recorded(busy, 0, head[i]));
+		}
+		busy_wait(busy);
+		for (i = 0; i < busy->nr; i++) {
+			ASSERT_EQ(0, get_member(fds[i], &p));
+			ASSERT_EQ(head[i], p.head);
+			close(fds[i]);
+		}
 		ASSERT_EQ(0, ns_kill(snap));
 	}
 }
 
 TEST_F(busy, delete)
 {
-	__u64 head;
+	struct busy *busy = &self->busy;
+	__u64 head[BUSY_CPUS];
+	unsigned int round;
 	int i;
 
-	for (i = 0; i < BUSY_ROUNDS / 2; i++) {
-		wait_calls(self->calls);
+	for (round = 0; round < busy->rounds; round++) {
+		busy_wait(busy);
 		ASSERT_EQ(0, ns_delete(self->fd));
-		head = head_of(self->m.map);
-		ASSERT_NE(0, head);
-		wait_calls(self->calls);
-		ASSERT_EQ(head, head_of(self->m.map));
+		for (i = 0; i < busy->nr; i++) {
+			head[i] = busy_head(self->m[i].map);
+			ASSERT_TRUE(busy_recorded(busy, 0, head[i]));
+		}
+		busy_wait(busy);
+		for (i = 0; i < busy->nr; i++) {
+			ASSERT_EQ(head[i], busy_head(self->m[i].map));
+			member_close(&self->m[i]);
+		}
 		close(self->fd);
-		member_close(&self->m);
-		self->fd = busy_create(&self->m, &self->attr, self->cpu2, variant->filter,
-				       self->ns, &self->id);
-		ASSERT_LE(0, self->fd);
+		ASSERT_EQ(0, busy_create(self, variant->filter));
 	}
 }
 

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf record -M: write what is in memory when somebody asks for it.
+ *
+ * A signal, a command of --control, or an event asks. Without --daemon a dump is appended to the
+ * output file. With it each dump is a file, and what tells of tasks is in the auxiliary file.
+ */
+#include "record-serve.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <linux/kernel.h>
+#include <linux/sizes.h>
+#include <linux/time64.h>
+#include <sys/random.h>
+#include "debug.h"
+#include "evlist.h"
+#include "evsel.h"
+#include "record.h"
+#include "record-dump.h"
+#include "record-file.h"
+#include "record-memory.h"
+#include "session.h"
+
+static struct evsel *find_dummy(struct evlist *evlist)
+{
+	struct evsel *evsel;
+
+	evlist__for_each_entry(evlist, evsel) {
+		if (evsel__is_dummy_event(evsel))
+			return evsel;
+	}
+	return NULL;
+}
+
+/*
+ * Its files begin with the attributes of the events and their ids. The kernel may give the same ids
+ * after a boot, so there is a number that no other recording has, where nobody looks for any.
+ */
+int record_memory__begin_aux(struct record_memory *memory)
+{
+	struct evsel *evsel = find_dummy(memory->evlist);
+	struct record_header header;
+	u64 id;
+	int err;
+
+	if (evsel && getrandom(&id, sizeof(id), 0) == sizeof(id))
+		evsel->core.attr.config1 = id;
+
+	err = record_header__init(&header, memory->session, memory->evlist, 0,
+				  /*features=*/false) ?:
+	      record_aux__begin(&memory->daemon.aux, header.map, header.data_offset);
+	record_header__exit(&header);
+	memory->daemon.started = !err;
+	return err;
+}
+
+/* Has no buffer overflow while something else takes long */
+static void read_side_band(void *arg)
+{
+	struct record_memory *memory = arg;
+
+	memory->read_side_band(memory->rec);
+	record_trigger__look(&memory->trigger);
+}
+
+/* The names that samples need are on disk before them. */
+static int memory__sync_aux(struct record_memory *memory)
+{
+	struct record_aux *aux = &memory->daemon.aux;
+
+	return record_aux__flush(aux) ?: record_file__sync(aux->fd, read_side_band, memory);
+}
+
+static void memory__answer_dump(struct record_memory *memory, int err)
+{
+	if (memory->ack_dump && err)
+		evlist__ctlfd_nack(memory->evlist);
+	else if (memory->ack_dump)
+		evlist__ctlfd_ack(memory->evlist);
+	memory->ack_dump = false;
+}
+
+static int memory__write_dump(struct record_memory *memory, const char *path)
+{
+	struct record_dump dump;
+	int err = record_dump__copy(&dump, memory->evlist, &memory->live, /*only_new=*/false);
+
+	if (err)
+		return err;
+	read_side_band(memory);
+	/* Said by itself; without them, there are fewer names. */
+	memory__sync_aux(memory);
+	/* The clock may have been set since the last time. */
+	memory->init_clock(memory->rec);
+
+	err = record_dump__write(&dump, memory->session, memory->evlist, path,
+				 read_side_band, memory);
+	if (!err && !quiet)
+		fprintf(stderr, "[ perf record: wrote %s (%" PRIu64 " samples) ]\n", path,
+			dump.nr_samples);
+	/* Without it the names of these samples could go. */
+	if (!err && dump.nr_samples)
+		memory->daemon.never_trim |= !!record_needs__add_file(&memory->daemon.needs, path,
+								   dump.first, dump.last);
+	record_dump__exit(&dump);
+	return err;
+}
+
+/* What cannot be written now is still in memory. */
+static void memory__dump(struct record_memory *memory)
+{
+	char *path = record_parts__next(&memory->daemon.parts);
+	int err = path ? memory__write_dump(memory, path) : -ENOMEM;
+
+	if (err) {
+		errno = -err;
+		pr_err("Cannot write %s: %m. What is in memory stays there, try again.\n",
+		       path ?: "samples");
+	} else {
+		memory->daemon.nr_dumps++;
+		record_daemon__prune(&memory->daemon, path);
+	}
+	memory__answer_dump(memory, err);
+	free(path);
+}
+
+/* As much as there can be of samples, or 1M if that is more: a day has many tasks. */
+static u64 memory__aux_slack(struct record_memory *memory)
+{
+	return max_t(u64, SZ_1M, record_memory__size(memory->evlist));
+}
+
+static u64 memory__now(struct record_memory *memory)
+{
+	struct timespec ts;
+
+	/* What is needed is then taken for recent. */
+	if (clock_gettime(memory->opts->clockid, &ts))
+		return 0;
+	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+static void memory__trim_aux(struct record_memory *memory)
+{
+	struct record_daemon *daemon = &memory->daemon;
+
+	if (daemon->never_trim || !record_aux__is_large(&daemon->aux, memory__aux_slack(memory)) ||
+	    record_aux__flush(&daemon->aux))
+		return;
+	if (!record_needs__look(&daemon->needs, memory->evlist, memory__now(memory)))
+		record_aux__trim(&daemon->aux, &daemon->parts, &daemon->needs,
+				 read_side_band, memory);
+	record_needs__forget_tasks(&daemon->needs);
+}
+
+static int memory__flush_append(struct record_memory *memory)
+{
+	int err = record_append__flush(&memory->append);
+
+	*memory->bytes_written = memory->append.written;
+	memory->check_max_size(memory->rec);
+	return err;
+}
+
+static int memory__write_append(struct record_memory *memory)
+{
+	struct record_dump dump;
+	int err = record_dump__copy(&dump, memory->evlist, &memory->live, /*only_new=*/true);
+
+	if (err)
+		return err;
+	read_side_band(memory);
+	err = record_append__dump(&memory->append, &dump, read_side_band, memory);
+	if (!err)
+		record_dump__forget(&dump);
+	record_dump__exit(&dump);
+	return err;
+}
+
+/*
+ * Without --daemon. What is older than this is then all in the file, and until the next time
+ * samples may come that are older than what is written meanwhile.
+ */
+static int memory__append_dump(struct record_memory *memory)
+{
+	int err = memory__write_append(memory);
+
+	if (!err)
+		err = memory->finish_round(memory->rec);
+	if (!err) {
+		memory->nr_dumps++;
+		if (!quiet)
+			fprintf(stderr, "[ perf record: dump %d written ]\n", memory->nr_dumps);
+	} else {
+		errno = -err;
+		pr_err("Cannot write dump %d: %m.%s\n", memory->nr_dumps + 1,
+		       memory->append.is_pipe ? "" : " What is in memory stays there, try again.");
+	}
+	memory__answer_dump(memory, err);
+	*memory->bytes_written = memory->append.written;
+	/* A pipe has no place to begin again. */
+	return memory->append.is_pipe ? err : 0;
+}
+
+int record_memory__serve(struct record_memory *memory)
+{
+	int err = 0;
+
+	if (memory->daemon.enabled) {
+		record_aux__flush(&memory->daemon.aux);
+		memory__trim_aux(memory);
+	} else {
+		err = memory__flush_append(memory);
+	}
+	if (err || !memory->dump_asked)
+		return err;
+
+	/* Signals that come while it is written ask for another one. */
+	memory->dump_asked = 0;
+	if (memory->daemon.enabled)
+		memory__dump(memory);
+	else
+		err = memory__append_dump(memory);
+	return err;
+}
+
+/* The last one, if somebody has asked for it */
+int record_memory__end(struct record_memory *memory, int err)
+{
+	if (memory->dump_asked && memory->daemon.enabled)
+		memory__dump(memory);
+	else if (memory->dump_asked && !err)
+		err = memory__append_dump(memory);
+	if (memory->append.on) {
+		record_append__end(&memory->append);
+		*memory->bytes_written = memory->append.written;
+	}
+	return err;
+}
+
+/* Nothing is recorded any more. */
+int record_memory__finish_daemon(struct record_memory *memory)
+{
+	struct record_aux *aux = &memory->daemon.aux;
+	struct record_header header;
+	int err = record_aux__flush(aux);
+
+	memory->evlist->first_sample_time = 0;
+	memory->evlist->last_sample_time = 0;
+	if (!err) {
+		err = record_header__init(&header, memory->session, memory->evlist, aux->data_size,
+					  /*features=*/true);
+		if (!err)
+			err = record_aux__end(aux, header.map, header.data_offset,
+					      header.map + header.features,
+					      header.size - header.features);
+		record_header__exit(&header);
+	}
+	if (!err)
+		err = record_file__sync(aux->fd, NULL, NULL);
+	if (!err && memory->combine_asked)
+		err = record_daemon__combine(&memory->daemon);
+	if (memory->ack_combine && err)
+		evlist__ctlfd_nack(memory->evlist);
+	else if (memory->ack_combine)
+		evlist__ctlfd_ack(memory->evlist);
+	evlist__finalize_ctlfd(memory->evlist);
+	return err;
+}
+
+void record_memory__ask_for_dump(struct record_memory *memory)
+{
+	memory->dump_asked = 1;
+	memory->ack_dump = true;
+}
+
+bool record_memory__ask_to_combine(struct record_memory *memory)
+{
+	if (!memory->daemon.enabled) {
+		pr_err("'combine' is for --daemon.\n");
+		evlist__ctlfd_nack(memory->evlist);
+		return false;
+	}
+	memory->ack_combine = true;
+	memory->combine_asked = 1;
+	return true;
+}
+
+void record_memory__print_status(struct record_memory *memory)
+{
+	if (memory->daemon.enabled)
+		fprintf(stderr, "[ perf record: %d files of samples written, %" PRIu64 " bytes of tasks and maps ]\n",
+			memory->daemon.nr_dumps,
+			memory->daemon.aux.data_size + memory->daemon.aux.len);
+	else
+		fprintf(stderr, "[ perf record: %d dumps written ]\n", memory->nr_dumps);
+	evlist__ctlfd_ack(memory->evlist);
+}

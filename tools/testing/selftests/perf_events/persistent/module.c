@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a module recorded is read when it is gone, and another one has its place: with its own
+ * fields, under its own name.
+ *
+ * TEST_MODULES is where the modules of test_modules/ are, unless they are there.
+ */
+#include "persistent.h"
+
+#define FORMAT_OF	"/sys/kernel/tracing/events/%s/%s/%s"
+#define ROOM		(1024 * 1024)
+
+/* As perf calls them */
+#define RECORD_TRACING_DATA	66
+#define RECORD_BUILD_ID		67
+
+/* What was read of a file */
+struct content {
+	char	*text;
+	size_t	len;
+};
+
+FIXTURE(module)
+{
+	char	ns[NS_ROOM];
+	char	snap[NS_ROOM];
+	int	cpu, cpu2;
+	struct content read;
+};
+
+static int load_module(const char *name)
+{
+	const char *dir = getenv("TEST_MODULES");
+	char path[512];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", dir ?: "test_modules", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = neg_errno(syscall(SYS_finit_module, fd, "", 0));
+	close(fd);
+	return err;
+}
+
+static int unload_module(const char *name)
+{
+	return neg_errno(syscall(SYS_delete_module, name, O_NONBLOCK));
+}
+
+/* Its tracepoint is hit once. */
+static int hit_once(const char *module, const char *number)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/parameters/fire", module);
+	return write_file(path, number);
+}
+
+/* The number by which records name a tracepoint, or an error */
+static int type_of(const char *system, const char *name)
+{
+	char path[128], text[16] = {};
+	int len;
+
+	snprintf(path, sizeof(path), FORMAT_OF, system, name, "id");
+	len = read_file(path, text, sizeof(text));
+	return len < 0 ? len : atoi(text);
+}
+
+static const char *path_of(const char *ns, const char *file)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/%s", ns, file);
+	return path;
+}
+
+static int make_ns(const char *ns, const char *event)
+{
+	int err = neg_errno(mkdir(path_of(ns, ""), 0700));
+
+	if (!err)
+		err = write_file(path_of(ns, "events"), event);
+	return err ? err : write_file(path_of(ns, "enabled"), "1");
+}
+
+FIXTURE_SETUP(module)
+{
+	const char *missing;
+	int err;
+
+	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (mount_perffs())
+		SKIP(return, "cannot mount perffs");
+	err = load_module("kst_one");
+	if (err == -ENOENT)
+		SKIP(return, "there are no modules for this kernel");
+	ASSERT_EQ(0, err);
+	if (type_of("kst_one", "kst_first") < 0)
+		SKIP(return, "no tracefs");
+	snprintf(self->snap, sizeof(self->snap), "%.40s.1", self->ns);
+	self->read.text = malloc(ROOM);
+	ASSERT_NE(NULL, self->read.text);
+}
+
+FIXTURE_TEARDOWN_PARENT(module)
+{
+	persist_sweep();
+	unload_module("kst_one");
+	unload_module("kst_two");
+}
+
+/* The whole file, with a zero behind it */
+static int read_whole(struct content *content, const char *ns, const char *file)
+{
+	int fd = open(path_of(ns, file), O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	content->len = 0;
+	do {
+		n = neg_errno(read(fd, content->text + content->len, ROOM - 1 - content->len));
+		if (n > 0)
+			content->len += n;
+	} while (n > 0);
+	close(fd);
+	content->text[content->len] = '\0';
+	return n;
+}
+
+/* The record of a stream after the one at @pos, or the first one, for 0; or NULL */
+static const struct perf_event_header *next_record(const struct content *content, size_t *pos)
+{
+	const struct perf_event_header *header = (void *)(content->text + *pos);
+
+	if (!*pos)
+		*pos = 16;
+	else if (header->type == RECORD_TRACING_DATA)
+		*pos += header->size + *(const __u32 *)(header + 1);
+	else
+		*pos += header->size;
+	header = (void *)(content->text + *pos);
+	return *pos + sizeof(*header) <= content->len && header->size >= sizeof(*header) ?
+	       header : NULL;
+}
+
+/* Is there such text in the formats of tracepoints of a stream? */
+static bool has_format(const struct content *content, const char *text)
+{
+	const struct perf_event_header *header;
+	bool found = false;
+	size_t pos = 0;
+
+	while ((header = next_record(content, &pos))) {
+		if (header->type == RECORD_TRACING_DATA)
+			found |= !!memmem(header, header->size + *(const __u32 *)(header + 1),
+					  text, strlen(text));
+	}
+	return found;
+}
+
+/* How many samples of a tracepoint have that number as their first field */
+static int samples_of(const struct content *content, __u16 type, __u32 number)
+{
+	const struct perf_event_header *header;
+	const char *at, *end;
+	size_t pos = 0;
+	int nr = 0;
+
+	while ((header = next_record(content, &pos))) {
+		end = (const char *)header + header->size;
+		if (header->type != PERF_RECORD_SAMPLE)
+			continue;
+		/* Its type, flags and pid are before it. */
+		for (at = (const char *)(header + 1) + 8; at + sizeof(number) <= end; at += 4)
+			nr += !memcmp(at, &number, sizeof(number)) &&
+			      !memcmp(at - 8, &type, sizeof(type));
+	}
+	return nr;
+}
+
+/* The other module takes the number of the first one, while nobody reads. */
+TEST_F(module, gone)
+{
+	char other[NS_ROOM], id[32];
+	int type;
+
+	type = type_of("kst_one", "kst_first");
+	ASSERT_EQ(0, make_ns(self->ns, "kst_one:kst_first"));
+	ASSERT_EQ(0, hit_once("kst_one", "1111"));
+	ASSERT_EQ(0, hit_once("kst_one", "1112"));
+	ASSERT_EQ(-EWOULDBLOCK, unload_module("kst_one"));
+	ASSERT_EQ(0, write_file(path_of(self->ns, "snapshot"), "1"));
+	ASSERT_EQ(0, rmdir(path_of(self->ns, "")));
+	ASSERT_EQ(0, unload_module("kst_one")) TH_LOG("the snapshot keeps the module");
+
+	ASSERT_EQ(0, load_module("kst_two"));
+	ASSERT_EQ(type, type_of("kst_two", "kst_second"))
+		TH_LOG("the other one has got another number");
+	/* Now both are read. */
+	snprintf(other, sizeof(other), "%.40s-b", self->ns);
+	ASSERT_EQ(0, make_ns(other, "kst_two:kst_second"));
+	ASSERT_EQ(0, hit_once("kst_two", "2222"));
+
+	ASSERT_EQ(0, read_whole(&self->read, self->snap, "text"));
+	EXPECT_NE(NULL, strstr(self->read.text, ": kst_one:kst_first: first=1111 word=old\n"))
+		TH_LOG("%s", self->read.text);
+	EXPECT_NE(NULL, strstr(self->read.text, ": kst_one:kst_first: first=1112 word=old\n"));
+	EXPECT_EQ(NULL, strstr(self->read.text, "second"));
+
+	ASSERT_EQ(0, read_whole(&self->read, self->snap, "data"));
+	snprintf(id, sizeof(id), "\nID: %d\n", type);
+	EXPECT_TRUE(has_format(&self->read, "name: kst_first\n"));
+	EXPECT_TRUE(has_format(&self->read, id));
+	EXPECT_TRUE(has_format(&self->read, "\tfield:u32 first;"));
+	EXPECT_TRUE(has_format(&self->read, "\tfield:__data_loc char[] word;"));
+	EXPECT_TRUE(has_format(&self->read, "\nprint fmt: \"the first is %u, %s\", REC->first,"));
+	EXPECT_FALSE(has_format(&self->read, "second"));
+	EXPECT_EQ(1, samples_of(&self->read, type, 1111));
+	EXPECT_EQ(1, samples_of(&self->read, type, 1112));
+	EXPECT_EQ(0, samples_of(&self->read, type, 2222));
+
+	ASSERT_EQ(0, read_whole(&self->read, other, "text"));
+	EXPECT_NE(NULL, strstr(self->read.text,
+			       ": kst_two:kst_second: second=2222 halves={1111,-1111}\n"))
+		TH_LOG("%s", self->read.text);
+	ASSERT_EQ(0, read_whole(&self->read, other, "data"));
+	EXPECT_TRUE(has_format(&self->read, "name: kst_second\n"));
+	EXPECT_FALSE(has_format(&self->read, "first"));
+	EXPECT_EQ(1, samples_of(&self->read, type, 2222));
+}
+
+/* What has a name behind @body bytes in a stream; NULL if there is none */
+static const void *find_named(const struct content *content, __u32 type, size_t body,
+			      const char *name)
+{
+	const struct perf_event_header *header;
+	const char *at;
+	size_t pos = 0;
+
+	while ((header = next_record(content, &pos))) {
+		at = (const char *)(header + 1) + body;
+		if (header->type == type && at < (const char *)header + header->size &&
+		    !strncmp(at, name, (const char *)header + header->size - at))
+			return header + 1;
+	}
+	return NULL;
+}
+
+/* Where a module is, and which one: perf finds its file by that when it is gone. */
+TEST_F(module, build_id)
+{
+	struct {
+		__u32 pid, tid;
+		__u64 start, len, pgoff;
+	} map;
+	struct {
+		__s32 pid;
+		__u8 id[20], size, reserved[3];
+	} build_id;
+	char note[256], line[256];
+	unsigned long long address = 0;
+	const void *body;
+	FILE *file;
+	int len;
+
+	ASSERT_EQ(0, make_ns(self->ns, "kst_one:kst_first/callchain/"));
+	ASSERT_EQ(0, hit_once("kst_one", "1113"));
+	file = fopen("/proc/kallsyms", "r");
+	ASSERT_NE(NULL, file);
+	while (!address && fgets(line, sizeof(line), file)) {
+		if (strstr(line, " set_fire\t[kst_one]\n"))
+			address = strtoull(line, NULL, 16);
+	}
+	fclose(file);
+	ASSERT_NE(0, address);
+
+	ASSERT_EQ(0, read_whole(&self->read, self->ns, "text"));
+	EXPECT_NE(NULL, strstr(self->read.text, " => set_fire+0x")) TH_LOG("%s", self->read.text);
+	ASSERT_EQ(0, read_whole(&self->read, self->ns, "data"));
+	body = find_named(&self->read, PERF_RECORD_MMAP, sizeof(map), "[kst_one]");
+	ASSERT_NE(NULL, body);
+	memcpy(&map, body, sizeof(map));
+	EXPECT_EQ((__u32)-1, map.pid);
+	EXPECT_LE(map.start, address);
+	EXPECT_GT(map.start + map.len, address);
+	EXPECT_EQ(0, map.pgoff);
+
+	body = find_named(&self->read, RECORD_BUILD_ID, sizeof(build_id), "[kst_one]");
+	if (!body)
+		SKIP(return, "CONFIG_STACKTRACE_BUILD_ID is not set");
+	memcpy(&build_id, body, sizeof(build_id));
+	EXPECT_EQ(-1, build_id.pid);
+	EXPECT_EQ(sizeof(build_id.id), build_id.size);
+	len = read_file("/sys/module/kst_one/notes/.note.gnu.build-id", note, sizeof(note));
+	ASSERT_LE((int)sizeof(build_id.id), len);
+	/* It is what the note ends with. */
+	EXPECT_EQ(0, memcmp(note + len - sizeof(build_id.id), build_id.id, sizeof(build_id.id)));
+
+	/* The kernel is told of once, and no other module. */
+	EXPECT_NE(NULL, find_named(&self->read, RECORD_BUILD_ID, sizeof(build_id),
+				   "[kernel.kallsyms]"));
+	EXPECT_EQ(NULL, find_named(&self->read, PERF_RECORD_MMAP, sizeof(map), "[aux_pmu]"));
+}
+
+TEST_HARNESS_MAIN

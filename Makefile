@@ -52,7 +52,7 @@ check-readers: kernel perf selftests ## read while writers write, and count torn
 	@scripts/deps.sh vm tests
 	@scripts/check-readers.sh
 
-test-readers: kernel selftests ## KERNEL=debug: read data, text and ring-buffers for long; half an hour
+test-readers: kernel selftests ## KERNEL=debug: read data, text and ring-buffers for long
 	@scripts/deps.sh vm
 	@scripts/test-readers.sh
 
@@ -79,7 +79,7 @@ test-hazards: kernel selftests ## show that each test fails without what it guar
 	@scripts/deps.sh vm
 	@scripts/test-hazards.sh
 
-test-exact: kernel selftests ## ROUNDS=1000: once stop, snapshot, disable or delete have returned, no record comes; an hour
+test-exact: kernel selftests ## ROUNDS=1000: once stop, snapshot, disable or delete have returned, no record comes
 	@scripts/deps.sh vm
 	@BUSY_ROUNDS=$(ROUNDS) BUSY_CALLS=1000 scripts/vm.sh -s 4 -t 7200 \
 		sh -c 'build/selftests/tracepoint -f busy && build/selftests/stop -f busy'

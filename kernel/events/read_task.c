@@ -632,12 +632,15 @@ static void set_viewer(struct task_source *from, struct perf_event *event,
 		       struct pid_namespace *viewer)
 {
 	const struct perf_event_attr *attr = &event->attr;
+	u64 begin;
 
 	if (attr->use_clockid &&
 	    (attr->clockid == CLOCK_REALTIME || attr->clockid == CLOCK_TAI))
 		return;
 	from->source.viewer = get_pid_ns(viewer);
-	from->source.clock_offset = event->clock() - ktime_get_ns();
+	/* What comes between the two clocks makes tasks younger, who then name fewer records. */
+	begin = ktime_get_ns();
+	from->source.clock_offset = event->clock() - begin;
 }
 
 /* @viewer: see perf_copy_source::viewer */

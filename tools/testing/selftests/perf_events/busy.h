@@ -28,7 +28,8 @@
 /* Each writes to a cache line of its own. */
 struct busy_calls {
 	unsigned long	nr;
-} __attribute__((aligned(64)));
+	char		rest[64 - sizeof(unsigned long)];
+};
 
 struct busy {
 	unsigned int		rounds, calls;
@@ -45,14 +46,15 @@ static inline unsigned int busy_env(const char *name, unsigned int usual)
 	return text ? strtoul(text, NULL, 0) : usual;
 }
 
-static inline void busy_write(int cpu, unsigned long *done)
+static inline void busy_write(int cpu, pid_t parent, unsigned long *done)
 {
 	cpu_set_t set;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
+	/* The parent may be dead by now. */
+	if (getppid() != parent || sched_setaffinity(0, sizeof(set), &set))
 		_exit(1);
 	for (;;) {
 		syscall(SYS_getppid);
@@ -63,9 +65,9 @@ static inline void busy_write(int cpu, unsigned long *done)
 /* Starts one process for each CPU of @set. Returns false when it cannot. */
 static inline int busy_start(struct busy *busy, const cpu_set_t *set)
 {
+	pid_t pid, parent = getpid();
 	unsigned long *done;
 	void *shared;
-	pid_t pid;
 	int cpu;
 
 	busy->rounds = busy_env("BUSY_ROUNDS", 25);
@@ -85,7 +87,7 @@ static inline int busy_start(struct busy *busy, const cpu_set_t *set)
 		if (pid < 0)
 			return 0;
 		if (!pid)
-			busy_write(cpu, done);
+			busy_write(cpu, parent, done);
 		busy->pids[busy->nr] = pid;
 		busy->cpus[busy->nr++] = cpu;
 	}

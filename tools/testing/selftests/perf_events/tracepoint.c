@@ -26,10 +26,6 @@
 #include "../kselftest_harness.h"
 #include "busy.h"
 
-/* Enough for all rounds that somebody may ask for. */
-#undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT 1800
-
 #define PAGES	64
 
 #define FORMAT	"events/raw_syscalls/sys_enter/id"
@@ -457,7 +453,7 @@ FIXTURE_TEARDOWN(busy)
 }
 
 /* A record that is being written is there when the event is disabled, and no others come. */
-TEST_F(busy, disable)
+TEST_F_TIMEOUT(busy, disable, 1800)
 {
 	struct busy *busy = &self->busy;
 	__u64 before[BUSY_CPUS], head[BUSY_CPUS];

@@ -251,7 +251,7 @@ static const void *find_named(const struct content *content, __u32 type, size_t 
 	return NULL;
 }
 
-/* Where a module is, and which one: perf finds its file by that when it is gone. */
+/* Where a module is, and which one */
 TEST_F(module, build_id)
 {
 	struct {

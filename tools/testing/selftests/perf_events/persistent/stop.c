@@ -6,10 +6,6 @@
 #include "persistent.h"
 #include "../busy.h"
 
-/* Enough for all rounds that somebody may ask for. */
-#undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT 1800
-
 #define ROUNDS	100
 
 FIXTURE(stop)
@@ -754,17 +750,17 @@ static void switch_off_and_on(struct __test_metadata *_metadata, FIXTURE_DATA(bu
 	}
 }
 
-TEST_F(busy, stop)
+TEST_F_TIMEOUT(busy, stop, 1800)
 {
 	switch_off_and_on(_metadata, self, ns_stop, ns_resume);
 }
 
-TEST_F(busy, disable)
+TEST_F_TIMEOUT(busy, disable, 1800)
 {
 	switch_off_and_on(_metadata, self, event_disable, event_enable);
 }
 
-TEST_F(busy, snapshot)
+TEST_F_TIMEOUT(busy, snapshot, 1800)
 {
 	struct perf_event_persist_member p;
 	struct busy *busy = &self->busy;
@@ -793,7 +789,7 @@ TEST_F(busy, snapshot)
 	}
 }
 
-TEST_F(busy, delete)
+TEST_F_TIMEOUT(busy, delete, 1800)
 {
 	struct busy *busy = &self->busy;
 	__u64 head[BUSY_CPUS];

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # How it ends: reboot and panic with buffers that are being written to; an oops, a
-# warning and a task that hangs, each with a trigger that waits for it; and a module
-# that is to be unloaded.
+# warning and a task that hangs, each with a trigger that waits for it; a module that is
+# to be unloaded; and one that is gone, whose functions another perf names.
 #
 # usage: test-ends.sh
 #
 # Environment:
-#   KERNEL  O= directory of the kernel (build/kernel)
+#   KERNEL          O= directory of the kernel (build/kernel)
+#   PERF_UNPATCHED  a perf that is not of this source (Debian's)
 
 set -uo pipefail
 
@@ -213,6 +214,44 @@ VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash
 	perf ctl -d mod.1
 ' "$module" >"$logs/module.log" 2>&1
 result $? module
+
+# A perf that knows nothing of all this names the functions of a module that is gone: by the
+# build id that the kernel writes to a stream, once it has the file of the module.
+# shellcheck disable=SC2016
+symbols()
+{
+	VM_LOG=$logs/symbols.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash -exc '
+		export HOME=/tmp
+		insmod "$0"
+		mountpoint -q /sys/kernel/perf || mount -t perffs perffs /sys/kernel/perf
+		cd /sys/kernel/perf
+		mkdir mod
+		echo kst_one:kst_first/callchain/ >mod/events
+		echo 1 >mod/enabled
+		echo 7 >/sys/module/kst_one/parameters/fire
+		cat mod/data >/tmp/data
+		rmdir mod
+		rmmod kst_one
+		functions()
+		{
+			"$1" script -i /tmp/data -F event,trace,ip,sym,dso >/tmp/functions
+			cat /tmp/functions
+		}
+		functions "$1"
+		grep "the first is 7, old" /tmp/functions
+		! grep -w set_fire /tmp/functions
+		"$1" buildid-cache -a "$0"
+		functions "$1"
+		grep -w set_fire /tmp/functions
+	' "$kernel/test_modules/kst_one.ko" "$unpatched" >"$logs/symbols.log" 2>&1
+}
+unpatched=${PERF_UNPATCHED:-/usr/bin/perf}
+if [ ! -x "$unpatched" ]; then
+	echo "skipped symbols: there is no $unpatched"
+else
+	KERNEL=$kernel "$top/scripts/build.sh" module && symbols
+	result $? symbols
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

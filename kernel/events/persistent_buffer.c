@@ -348,59 +348,32 @@ void perf_persist_set_wakeups(struct perf_member *member)
  * Who has a buffer
  */
 
-/*
- * The member of @ns, if any, or else of any namespace, that keeps @rb mapped; of
- * several, that with the lowest event id.
- */
-static struct perf_member *search_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
-{
-	struct perf_member *owner = NULL;
-	struct perf_event *event;
-
-	assert_registry();
-	guard(rcu)();
-	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
-		struct perf_member *member = event->member;
-
-		if (member && member->rb == rb && (!ns || member->ns == ns) &&
-		    (!owner || event->id < owner->event->id))
-			owner = member;
-	}
-	return owner;
-}
-
 /**
  * perf_persist_buffer_owner - the member through which a buffer is kept mapped
  * @ns:		the namespace, which is settled
  * @rb:		the buffer
  *
- * Only a buffer of several namespaces takes a search, so that a listing need not
- * look at all who write to a buffer for each of them.
- *
- * Return: the member; of several, that with the lowest event id; or NULL.
+ * Return: the member; NULL if no member of @ns does.
  */
 struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct perf_buffer *rb)
 {
 	assert_registry();
-	if (!rb->owner || rb->owner->ns == ns)
-		return rb->owner;
-	return search_owner(ns, rb);
+	return rb->owner && rb->owner->ns == ns ? rb->owner : NULL;
 }
 
 /**
  * perf_member_set_buffer - a member keeps a buffer mapped from here on
  * @member:	the member, with the lock held
- * @rb:		the buffer, of which the caller counts as a mapping
+ * @rb:		the buffer, which no other member keeps, and of which the caller counts
+ *		as a mapping
  */
 void perf_member_set_buffer(struct perf_member *member, struct perf_buffer *rb)
 {
 	assert_registry();
 	perf_set_add(member->ns->set, rb);
-	WRITE_ONCE(rb->held, rb->held + 1);
+	WRITE_ONCE(rb->held, true);
 	member->rb = rb;
-	if (!rb->owner ||
-	    (rb->owner->ns == member->ns && rb->owner->event->id > member->event->id))
-		rb->owner = member;
+	rb->owner = member;
 }
 
 /**
@@ -414,17 +387,12 @@ void perf_member_clear_buffer(struct perf_member *member)
 	struct perf_buffer *rb = member->rb;
 
 	assert_registry();
-	WRITE_ONCE(rb->held, rb->held - 1);
-	if (!rb->held && member->state != PERF_MEMBER_DELETED)
+	WRITE_ONCE(rb->held, false);
+	if (member->state != PERF_MEMBER_DELETED)
 		reset_watermark(member->event, rb);
-	if (!rb->held)
-		remove_from_set(rb);
+	remove_from_set(rb);
 	member->rb = NULL;
-	if (rb->owner != member)
-		return;
 	rb->owner = NULL;
-	if (rb->held)
-		rb->owner = search_owner(member->ns, rb) ?: search_owner(NULL, rb);
 }
 
 /**
@@ -453,13 +421,12 @@ struct perf_member *perf_buffer_next_writer(struct perf_buffer *rb, struct perf_
  * perf_member_buffer_needed - would others lose their buffer with a member
  * @member:	the member, with the lock held
  *
- * Return: true if other members of its namespace write to its buffer, and none of
- * them keeps it mapped.
+ * Return: true if it keeps a buffer mapped that other members of its namespace
+ * write to.
  */
 bool perf_member_buffer_needed(struct perf_member *member)
 {
 	struct perf_event *event;
-	bool needed = false;
 
 	assert_registry();
 	if (!member->rb)
@@ -469,13 +436,10 @@ bool perf_member_buffer_needed(struct perf_member *member)
 	list_for_each_entry_rcu(event, &member->rb->event_list, rb_entry) {
 		struct perf_member *other = event->member;
 
-		if (!other || other == member || other->ns != member->ns)
-			continue;
-		if (other->rb)
-			return false;
-		needed = true;
+		if (other && other != member && other->ns == member->ns)
+			return true;
 	}
-	return needed;
+	return false;
 }
 
 /*
@@ -689,7 +653,7 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 	rb_toggle_paused(rb, false);
 	if (rb->watermark == LONG_MAX)
 		WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
-	WRITE_ONCE(rb->held, 0);
+	WRITE_ONCE(rb->held, false);
 	rb->owner = NULL;
 	atomic_set(&rb->needs, 0);
 	atomic_set_release(&rb->mmap_count, 1);

@@ -600,7 +600,7 @@ static void show_live_status(struct perf_persist_ns *ns, struct seq_file *m)
 
 		missed += missing;
 		lost += perf_member_lost(member, missing);
-		if (!member->rb || perf_persist_buffer_owner(ns, member->rb) != member)
+		if (!member->rb)
 			continue;
 		/* It counts down. */
 		written = -(unsigned long)local_read(&member->rb->head);

@@ -355,8 +355,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
 		cover[nr].model_rb = ring_buffer_get(member->event);
-		cover[nr].own_buffer = member->rb &&
-				       perf_persist_buffer_owner(ns, member->rb) == member;
+		cover[nr].own_buffer = member->rb;
 		nr++;
 	}
 unlock:

@@ -129,7 +129,6 @@ static void fill_live_member(struct perf_event_persist_member *info, struct perf
 			/* Of each buffer by itself: a stop that misses one can be seen. */
 			if (stopped && frozen)
 				info->flags |= PERF_PERSIST_STOPPED;
-			/* Or by another namespace that holds it, too */
 			if (READ_ONCE(rb->pause_output) || (frozen && !stopped))
 				info->flags |= PERF_PERSIST_PAUSED;
 		}

@@ -601,12 +601,11 @@ int perf_member_hold(struct perf_member *member)
 	}
 
 	/*
-	 * Without a mapping it was redirected: the buffer is another member's.
-	 * A buffer that another namespace holds is not held here, too, see
-	 * perf_member_check_output().
+	 * Without a mapping it was redirected: the buffer is another member's. A
+	 * buffer has one holder, whoever else has it mapped. That it is one of this
+	 * namespace is for perf_member_check_output().
 	 */
-	if (rb && !member->rb && atomic_read(&event->mmap_count) &&
-	    (!rb->held || perf_persist_buffer_owner(member->ns, rb)) &&
+	if (rb && !rb->held && atomic_read(&event->mmap_count) &&
 	    atomic_inc_not_zero(&rb->mmap_count)) {
 		atomic_inc(&event->mmap_count);
 		refcount_inc(&rb->refcount);

@@ -77,22 +77,13 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	if (!old)
 		return;
 
-	if (sm->own) {
-		rb->seq = old->seq + 1;
-		rb->user_page->buffer_seq = rb->seq;
-	} else {
-		/* It is mapped through more than one member. */
-		rb = new_output(sm);
-		atomic_inc(&rb->mmap_count);
-		refcount_inc(&rb->refcount);
-	}
-	WRITE_ONCE(rb->held, rb->held + 1);
-	if (sm->own) {
-		rb->owner = live;
-		/* Whether somebody is to be woken is decided in the end. */
-		if (old->watermark == LONG_MAX)
-			WRITE_ONCE(rb->watermark, LONG_MAX);
-	}
+	rb->seq = old->seq + 1;
+	rb->user_page->buffer_seq = rb->seq;
+	WRITE_ONCE(rb->held, true);
+	rb->owner = live;
+	/* Whether somebody is to be woken is decided in the end. */
+	if (old->watermark == LONG_MAX)
+		WRITE_ONCE(rb->watermark, LONG_MAX);
 	live->rb = rb;
 	WRITE_ONCE(member->rb, old);
 }

@@ -24,6 +24,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/utsname.h>
 #include <linux/xarray.h>
 
 #include <asm/sections.h>
@@ -125,6 +126,12 @@ static bool make_known(struct perf_modules *modules, unsigned long base)
 	return true;
 }
 
+/*
+ * Nobody tells the kernel where the file of a module is. The name is a path all the same:
+ * perf takes any other name for kallsyms, and does not look for the file with the build id.
+ */
+#define MODULE_PATH	"/lib/modules/%s/%s.ko"
+
 /**
  * struct module_code - where the code of a module is
  * @base:	where it starts
@@ -136,7 +143,7 @@ struct module_code {
 	unsigned long	base;
 	unsigned long	size;
 	u8		build_id[BUILD_ID_SIZE_MAX];
-	char		name[MODULE_NAME_LEN + 2];
+	char		name[sizeof(MODULE_PATH) + __NEW_UTS_LEN + MODULE_NAME_LEN];
 };
 
 #ifdef CONFIG_MODULES
@@ -155,7 +162,7 @@ static bool find_module_at(unsigned long ip, struct module_code *code)
 	build_id = module_buildid(mod);
 	if (build_id)
 		memcpy(code->build_id, build_id, sizeof(code->build_id));
-	snprintf(code->name, sizeof(code->name), "[%s]", mod->name);
+	snprintf(code->name, sizeof(code->name), MODULE_PATH, init_utsname()->release, mod->name);
 	return true;
 }
 #else

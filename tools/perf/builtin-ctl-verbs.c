@@ -315,16 +315,23 @@ static int resize(struct persistent_ns *ns, unsigned int pages)
 	return 0;
 }
 
+int perf_ctl__parse_pages(unsigned int *pages)
+{
+	if (!__evlist__parse_mmap_pages(pages, perf_ctl.mmap_pages))
+		return 0;
+
+	pr_err("-m takes a number of pages, or a size with one of B, K, M and G, as in -m 2M: not '%s'.\n",
+	       perf_ctl.mmap_pages);
+	return -1;
+}
+
 int perf_ctl__resize(int nr_names, const char **names)
 {
 	unsigned int pages;
 	int err = 0;
 
-	if (__evlist__parse_mmap_pages(&pages, perf_ctl.mmap_pages)) {
-		pr_err("-m takes a number of pages, or a size with one of B, K, M and G, as in -m 2M: not '%s'.\n",
-		       perf_ctl.mmap_pages);
+	if (perf_ctl__parse_pages(&pages))
 		return -1;
-	}
 
 	for (int i = 0; i < nr_names; i++) {
 		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/true);

@@ -92,44 +92,6 @@ static const struct option ctl_options[] = {
 	OPT_END()
 };
 
-/* Of words that are options otherwise, and take a value then */
-static const struct option number_options[] = {
-	OPT_STRING('n', "number", &perf_ctl.number, "number", "how many"),
-	OPT_END()
-};
-
-static const struct option note_options[] = {
-	OPT_STRING(0, "text", &perf_ctl.text, "text", "what to attach, \"\" for nothing"),
-	OPT_END()
-};
-
-static const struct option wait_options[] = {
-	OPT_STRING(0, "since", &perf_ctl.since, "number",
-		   "do not wait if there is a snapshot of a higher number"),
-	OPT_BOOLEAN('q', "quiet", &quiet, "print the name of the snapshot alone, and errors"),
-	OPT_END()
-};
-
-static const struct option save_options[] = {
-	OPT_STRING(0, "to", &perf_ctl.save.dir, "directory", "where to save snapshots"),
-	OPT_STRING(0, "max-files", &perf_ctl.max_files, "number",
-		   "remove the oldest file when there are more"),
-	OPT_STRING(0, "max-total", &perf_ctl.max_total, "size",
-		   "remove the oldest files when all are larger, B, K, M or G"),
-	OPT_BOOLEAN('q', "quiet", &quiet, "say nothing but what went wrong"),
-	OPT_END()
-};
-
-static const struct option show_options[] = {
-	OPT_BOOLEAN('f', "follow", &perf_ctl.follow, "go on with what is recorded from then on"),
-	OPT_END()
-};
-
-static const struct option quiet_options[] = {
-	OPT_BOOLEAN('q', "quiet", &quiet, "print names and numbers alone, and errors"),
-	OPT_END()
-};
-
 enum {
 	USAGE_LIST, USAGE_READ, USAGE_DELETE, USAGE_ENABLE, USAGE_STOP, USAGE_SNAPSHOT,
 	USAGE_KEEP, USAGE_SPARES, USAGE_NOTE, USAGE_CLEAR, USAGE_RESIZE, USAGE_TRIGGER,
@@ -186,7 +148,7 @@ static const struct verb {
 	}, {
 		.word = "show", .given = &perf_ctl.show, .run = perf_ctl__show,
 		.word_usage = "perf ctl show <namespace> [-f] [-C <cpus>] [--last <time>]",
-		.own = show_options, .options = "cpu last", .min = 1, .max = 1, .one = true,
+		.own = ctl_show_options, .options = "cpu last", .min = 1, .max = 1, .one = true,
 	}, {
 		.word = "read", .option = "-r", .given = &perf_ctl.read, .run = perf_ctl__read,
 		.usage = USAGE_READ,
@@ -195,13 +157,18 @@ static const struct verb {
 	}, {
 		.word = "save", .given = &perf_ctl.saves, .run = perf_ctl__save,
 		.word_usage = "perf ctl save <namespace> --to <directory> [--max-files <number>] [--max-total <size>] [--last <time>] [-q] [-- <command>]",
-		.own = save_options, .options = "last", .min = 1, .max = 1,
+		.own = ctl_save_options, .options = "last", .min = 1, .max = 1,
 		.one = true, .live = true,
 	}, {
 		.word = "delete", .option = "-d", .given = &perf_ctl.delete,
 		.run = perf_ctl__delete,
 		.usage = USAGE_DELETE, .word_usage = "perf ctl delete <namespace>... [-q]",
-		.own = quiet_options, .min = 1, .max = INT_MAX,
+		.own = ctl_quiet_options, .min = 1, .max = INT_MAX,
+	}, {
+		.word = "add", .given = &perf_ctl.adds, .run = perf_ctl__add,
+		.word_usage = "perf ctl add <namespace> -e <event> [--filter <filter>] [-g | --call-graph <mode>] [-c <count> | -F <freq>] [-m <size>] [--label <text>] [-q]",
+		.own = ctl_add_options, .options = "mmap-pages verbose", .min = 1, .max = 1,
+		.one = true, .live = true,
 	}, {
 		VERB_EACH(enable, USAGE_ENABLE),
 	}, {
@@ -214,30 +181,30 @@ static const struct verb {
 		.word = "snapshot", .option = "-s", .given = &perf_ctl.snapshot,
 		.each = perf_ctl__take_snapshot, .usage = USAGE_SNAPSHOT,
 		.word_usage = "perf ctl snapshot <namespace>... [--keep <number>] [--note <text>] [-q]",
-		.own = quiet_options, .options = "keep note", .min = 1, .max = INT_MAX,
+		.own = ctl_quiet_options, .options = "keep note", .min = 1, .max = INT_MAX,
 		.live = true,
 	}, {
 		.word = "spares", .option = "--spares", .given = &perf_ctl.set_spares,
 		.each = perf_ctl__set_spares, .usage = USAGE_SPARES,
 		.word_usage = "perf ctl spares <namespace>... -n <number>",
-		.own = number_options, .min = 1, .max = INT_MAX, .live = true,
+		.own = ctl_number_options, .min = 1, .max = INT_MAX, .live = true,
 	}, {
 		.word = "keep", .option = "--keep", .given = &perf_ctl.set_keep,
 		.each = perf_ctl__set_keep, .usage = USAGE_KEEP,
 		.word_usage = "perf ctl keep <namespace>... -n <number>",
-		.own = number_options, .min = 1, .max = INT_MAX, .live = true,
+		.own = ctl_number_options, .min = 1, .max = INT_MAX, .live = true,
 	}, {
 		.word = "note", .option = "--note", .given = &perf_ctl.set_note,
 		.each = perf_ctl__set_note, .usage = USAGE_NOTE,
 		.word_usage = "perf ctl note <namespace>... --text <text>",
-		.own = note_options, .min = 1, .max = INT_MAX,
+		.own = ctl_note_options, .min = 1, .max = INT_MAX,
 	}, {
 		VERB_EACH(clear, USAGE_CLEAR),
 	}, {
 		.word = "resize", .option = "--resize", .given = &perf_ctl.resize,
 		.run = perf_ctl__resize, .usage = USAGE_RESIZE,
 		.word_usage = "perf ctl resize <namespace> -m <size> [--keep <number>] [-q]",
-		.own = quiet_options, .options = "mmap-pages keep", .min = 1, .max = 1,
+		.own = ctl_quiet_options, .options = "mmap-pages keep", .min = 1, .max = 1,
 		.live = true,
 	}, {
 		.word = "trigger", .option = "-t", .given = &perf_ctl.trigger,
@@ -245,14 +212,14 @@ static const struct verb {
 		.usage = USAGE_TRIGGER,
 		.word_usage = "perf ctl trigger <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>] [--keep <number>] [-q]\n"
 			      "    or: perf ctl trigger <namespace> --remove <number> | --arm <number>",
-		.own = quiet_options,
+		.own = ctl_quiet_options,
 		.options = "when filter count do after cool-down times keep remove arm",
 		.min = 1, .max = 1, .live = true,
 	}, {
 		.word = "wait", .option = "--wait", .given = &perf_ctl.wait, .run = perf_ctl__wait,
 		.usage = USAGE_WAIT,
 		.word_usage = "perf ctl wait <namespace> [--since <number>] [--timeout <time>] [-q] [-- <command>]",
-		.own = wait_options, .options = "timeout", .min = 1, .max = 1,
+		.own = ctl_wait_options, .options = "timeout", .min = 1, .max = 1,
 		.one = true, .live = true,
 	},
 };
@@ -313,8 +280,10 @@ static int check_options(void)
 		  "-o, -C, --last, --from, --to and --max-size belong to -r, --last also to save" },
 		{ perf_ctl.json || perf_ctl.contents, perf_ctl.list, USAGE_LIST,
 		  perf_ctl.json ? "-j" : "--contents", " belongs to -l" },
-		{ perf_ctl.mmap_pages, perf_ctl.resize, USAGE_RESIZE, "",
+		{ perf_ctl.mmap_pages, perf_ctl.resize || perf_ctl.adds, USAGE_RESIZE, "",
 		  "-m belongs to --resize" },
+		{ perf_ctl.adds, perf_ctl__add_has_event(), 0, perf_ctl.word,
+		  " needs an event: -e" },
 		{ perf_ctl.resize, perf_ctl.mmap_pages, USAGE_RESIZE, resize, " takes a size: -m" },
 		{ adds || perf_ctl.remove || perf_ctl.arm, perf_ctl.trigger, USAGE_TRIGGER, "",
 		  "--when, --filter, --count, --do, --after, --cool-down, --times, --remove and --arm belong to -t"
@@ -327,9 +296,9 @@ static int check_options(void)
 		  "--remove and --arm allow no other option about triggers" },
 		{ keeps, to->action && strcmp(to->action, "stop"), USAGE_TRIGGER, trigger,
 		  " takes --keep only with '--do snapshot'" },
-		{ word && word->own == number_options, perf_ctl.number, 0, perf_ctl.word,
+		{ word && word->own == ctl_number_options, perf_ctl.number, 0, perf_ctl.word,
 		  " needs a number: -n" },
-		{ word && word->own == note_options, perf_ctl.text, 0, perf_ctl.word,
+		{ word && word->own == ctl_note_options, perf_ctl.text, 0, perf_ctl.word,
 		  " needs a text: --text" },
 		{ perf_ctl.saves, perf_ctl.save.dir, 0, perf_ctl.word, " needs a directory: --to" },
 		{ perf_ctl.timeout, perf_ctl.wait, USAGE_WAIT, "", "--timeout belongs to --wait" },

@@ -3,6 +3,7 @@
 #define __PERF_BUILTIN_CTL_H
 
 #include <linux/types.h>
+#include <subcmd/parse-options.h>
 #include "util/persistent-control.h"
 #include "util/persistent-save.h"
 
@@ -56,21 +57,35 @@ struct perf_ctl {
 	const char	*max_total;
 	struct persistent_save_opts save;
 	bool		 saves;
+	bool		 adds;
 	struct persistent_trigger_opts to_trigger;
 	u32		 nr;		/* of the option that the verb takes */
 };
 
 extern struct perf_ctl perf_ctl;
 
+/* builtin-ctl-options.c: of words alone */
+extern const struct option ctl_number_options[];
+extern const struct option ctl_note_options[];
+extern const struct option ctl_wait_options[];
+extern const struct option ctl_save_options[];
+extern const struct option ctl_show_options[];
+extern const struct option ctl_quiet_options[];
+/* builtin-ctl-add.c */
+extern const struct option ctl_add_options[];
+
 /* Each says itself what went wrong; what is below zero becomes EXIT_FAILED. */
 int perf_ctl__list(int nr_names, const char **names);
 int perf_ctl__show(int nr_names, const char **names);
 int perf_ctl__read(int nr_names, const char **names);
 int perf_ctl__save(int nr_names, const char **names);
+int perf_ctl__add(int nr_names, const char **names);
 int perf_ctl__delete(int nr_names, const char **names);
 int perf_ctl__resize(int nr_names, const char **names);
 int perf_ctl__trigger(int nr_names, const char **names);
 int perf_ctl__wait(int nr_names, const char **names);
+
+bool perf_ctl__add_has_event(void);
 
 int perf_ctl__on_each_ns(int nr_names, const char **names,
 			 int (*func)(struct persistent_ns *ns));
@@ -78,5 +93,6 @@ int perf_ctl__take_snapshot(struct persistent_ns *ns);
 int perf_ctl__set_spares(struct persistent_ns *ns);
 int perf_ctl__set_keep(struct persistent_ns *ns);
 int perf_ctl__set_note(struct persistent_ns *ns);
+int perf_ctl__parse_pages(unsigned int *pages);	/* of -m */
 
 #endif /* __PERF_BUILTIN_CTL_H */

@@ -119,11 +119,11 @@ int persistent_keep__check(const struct persistent_keep *keep)
  * Whoever reads the events later can put them into a file with others, and
  * count them, whatever was asked for here.
  */
-static void keep__config(const struct persistent_keep *keep, struct evlist *evlist)
+void persistent_keep__config(struct evlist *evlist, struct record_opts *opts)
 {
 	struct evsel *evsel;
 
-	evlist__config(evlist, keep->opts, &callchain_param);
+	evlist__config(evlist, opts, &callchain_param);
 
 	evlist__for_each_entry(evlist, evsel) {
 		evsel__set_sample_id(evsel, /*use_sample_identifier=*/true);
@@ -174,7 +174,7 @@ static int keep__open(const struct persistent_keep *keep, struct evlist *evlist,
 	char size[32];
 	int err;
 
-	keep__config(keep, evlist);
+	persistent_keep__config(evlist, keep->opts);
 
 	err = keep->open(keep->arg, evlist, pages);
 	if (err == -ENOMEM) {

@@ -25,4 +25,7 @@ int persistent_keep__check(const struct persistent_keep *keep);
 /* Make the namespace, and print what was made. */
 int persistent_keep__run(const struct persistent_keep *keep);
 
+/* Events that are to be kept record what readers need to tell them apart. */
+void persistent_keep__config(struct evlist *evlist, struct record_opts *opts);
+
 #endif /* __PERF_PERSISTENT_KEEP_H */

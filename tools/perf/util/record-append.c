@@ -5,11 +5,16 @@
  * There is a copy of it, so that recording goes on while it is written. If that fails, the file is
  * again what it was before, and memory has the same samples for the next time. What tells of tasks
  * and maps waits in memory until it can be written.
+ *
+ * What is in a pipe cannot be taken back. So a dump begins when there is room, and if there is none
+ * for long it is not begun. Once it has begun it waits for who reads.
  */
 #include "record-append.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +28,9 @@
 #define MIN_SIZE	((size_t)SZ_64K)
 #define FLUSH_SIZE	((size_t)SZ_1M)
 #define MAX_SIZE	((size_t)SZ_16M)
+
+/* Who reads a pipe and takes nothing for so long does not read. */
+#define PIPE_WAIT_MS	1000
 
 void record_append__begin(struct record_append *append, int fd, u64 written)
 {
@@ -49,6 +57,32 @@ static int write_all(int fd, const void *buf, size_t size)
 	return 0;
 }
 
+/*
+ * Write to a pipe what there is room for, and wait for more of it for up to @ms; -1: for ever.
+ * Advances @buf and @size. -EAGAIN: there is no room.
+ */
+static int write_pipe(int fd, const void **buf, size_t *size, int ms)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+
+	while (*size) {
+		int ready = poll(&pollfd, 1, ms);
+		ssize_t ret;
+
+		if (!ready)
+			return -EAGAIN;
+		/* Where there is room at all there is room for this, and it does not block. */
+		ret = ready < 0 ? ready : write(fd, *buf, min(*size, (size_t)PIPE_BUF));
+		if (ret < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (ret <= 0)
+			return ret ? -errno : -EIO;
+		*buf += ret;
+		*size -= ret;
+	}
+	return 0;
+}
+
 /* A part of it would be what is read last: nothing could follow. */
 static void take_back(const struct record_append *append, off_t pos)
 {
@@ -57,13 +91,21 @@ static void take_back(const struct record_append *append, off_t pos)
 		pr_err("Cannot cut off what was written of it: %m\n");
 }
 
+bool record_append__again(const struct record_append *append, int err)
+{
+	return !append->is_pipe || err == -EAGAIN;
+}
+
+const char *record_append__why(int err)
+{
+	return err == -EAGAIN ? "nobody reads the pipe" : strerror(-err);
+}
+
 static void tell_err(struct record_append *append, int err)
 {
-	if (err && err != append->err) {
-		errno = -err;
-		pr_err("Cannot write what is known of tasks: %m.%s\n",
-		       append->is_pipe ? "" : " It is kept in memory for now.");
-	}
+	if (err && err != append->err)
+		pr_err("Cannot write what is known of tasks: %s.%s\n", record_append__why(err),
+		       record_append__again(append, err) ? " It is kept in memory for now." : "");
 	if (!err && (append->err || append->nr_dropped))
 		pr_err("What is known of tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
 		       append->nr_dropped);
@@ -72,24 +114,45 @@ static void tell_err(struct record_append *append, int err)
 	append->err = err;
 }
 
-int record_append__flush(struct record_append *append)
+/* With @ms for a pipe, see write_pipe(). What is left is written the next time. */
+static int flush_pipe(struct record_append *append, int ms)
 {
-	off_t pos;
-	int err;
+	const void *buf = append->buf;
+	size_t size = append->len;
+	int err = write_pipe(append->fd, &buf, &size, ms);
 
-	if (!append->len || append->busy)
-		return 0;
-	pos = lseek(append->fd, 0, SEEK_CUR);
-	err = write_all(append->fd, append->buf, append->len);
+	append->written += append->len - size;
+	memmove(append->buf, buf, size);
+	append->len = size;
+	return err;
+}
+
+static int flush_file(struct record_append *append)
+{
+	off_t pos = lseek(append->fd, 0, SEEK_CUR);
+	int err = write_all(append->fd, append->buf, append->len);
+
 	if (err) {
 		take_back(append, pos);
 	} else {
 		append->written += append->len;
 		append->len = 0;
 	}
-	tell_err(append, err);
+	return err;
+}
+
+int record_append__flush(struct record_append *append)
+{
+	int err;
+
+	if (!append->len || append->busy)
+		return 0;
+	err = append->is_pipe ? flush_pipe(append, 0) : flush_file(append);
+	/* Who reads may have something else to do for a moment. */
+	if (err != -EAGAIN || append->len > FLUSH_SIZE)
+		tell_err(append, err);
 	/* The rest of a pipe would have no beginning. */
-	return append->is_pipe ? err : 0;
+	return append->is_pipe && err != -EAGAIN ? err : 0;
 }
 
 void record_append__write(struct record_append *append, const void *buf, size_t size)
@@ -122,12 +185,13 @@ void record_append__write(struct record_append *append, const void *buf, size_t 
 struct append_work {
 	const struct record_append	*append;
 	const struct record_dump	*dump;
+	/* What waits before it, for a pipe */
+	const void			*rest;
+	size_t				rest_len;
 };
 
-/* In a thread */
-static int write_dump(void *arg)
+static int write_dump_to_file(struct append_work *work)
 {
-	const struct append_work *work = arg;
 	off_t pos = lseek(work->append->fd, 0, SEEK_CUR);
 	int err = 0;
 
@@ -139,22 +203,80 @@ static int write_dump(void *arg)
 	return err;
 }
 
+static int write_dump_to_pipe(struct append_work *work)
+{
+	int fd = work->append->fd, ms = PIPE_WAIT_MS;
+	int err = write_pipe(fd, &work->rest, &work->rest_len, ms);
+
+	for (int i = 0; i < work->dump->nr_copies && !err; i++) {
+		const void *buf = work->dump->copies[i].buf;
+		size_t size = work->dump->copies[i].size, all = size;
+
+		err = write_pipe(fd, &buf, &size, ms);
+		if (size < all)
+			ms = -1;
+		if (err == -EAGAIN && ms < 0) {
+			pr_warning("WARNING: the pipe is full: the rest of a dump waits for who reads it\n");
+			err = write_pipe(fd, &buf, &size, ms);
+		}
+	}
+	return err;
+}
+
+/* In a thread */
+static int write_dump(void *arg)
+{
+	struct append_work *work = arg;
+
+	return work->append->is_pipe ? write_dump_to_pipe(work) : write_dump_to_file(work);
+}
+
+/* What came meanwhile is behind what is left of @rest. */
+static void put_back(struct record_append *append, const void *rest, size_t len)
+{
+	const char *later = append->buf;
+	size_t later_len = append->len;
+
+	append->buf = NULL;
+	append->len = 0;
+	append->size = 0;
+	record_append__write(append, rest, len);
+	if (later_len)
+		record_append__write(append, later, later_len);
+	free((void *)later);
+}
+
 int record_append__dump(struct record_append *append, const struct record_dump *dump,
 			void (*idle)(void *arg), void *arg)
 {
 	struct append_work work = { .append = append, .dump = dump };
+	void *buf = NULL;
+	size_t len = 0;
 	int err;
 
 	/* What waits is older, and has the names of tasks in the dump. */
-	err = record_append__flush(append) ?: append->err;
+	err = record_append__flush(append) ?: (append->is_pipe ? 0 : append->err);
 	if (err)
 		return err;
 	append->busy = true;
+	if (append->is_pipe) {
+		buf = append->buf;
+		len = append->len;
+		work.rest = buf;
+		work.rest_len = len;
+		append->buf = NULL;
+		append->len = 0;
+		append->size = 0;
+	}
 	err = record_file__run(write_dump, &work, idle, arg);
+	append->written += len - work.rest_len;
+	if (work.rest_len && err == -EAGAIN)
+		put_back(append, work.rest, work.rest_len);
+	free(buf);
 	append->busy = false;
 	if (!err)
 		append->written += dump->size;
-	else if (append->is_pipe)
+	else if (!record_append__again(append, err))
 		append->err = err;
 	return err;
 }
@@ -162,6 +284,9 @@ int record_append__dump(struct record_append *append, const struct record_dump *
 void record_append__end(struct record_append *append)
 {
 	append->busy = false;
+	/* What comes after it does not ask whether there is room, either. */
+	if (append->is_pipe && append->len && record_append__again(append, append->err ?: -EAGAIN))
+		tell_err(append, flush_pipe(append, -1));
 	record_append__flush(append);
 	if (append->len || append->nr_dropped)
 		pr_err("%" PRIu64 " bytes of what is known of tasks are lost.\n",

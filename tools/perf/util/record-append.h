@@ -30,11 +30,15 @@ int record_append__flush(struct record_append *append);
 
 /*
  * All of a dump, or nothing. @idle is called meanwhile: the disk may be slow, and nobody read the
- * pipe. What is written then comes behind it.
+ * pipe. What is written then comes behind it. -EAGAIN: the pipe had no room, nothing is written.
  */
 int record_append__dump(struct record_append *append, const struct record_dump *dump,
 			void (*idle)(void *arg), void *arg);
-/* What cannot be written now, is not. */
+/* Can it be written later? */
+bool record_append__again(const struct record_append *append, int err);
+/* What to say of an error */
+const char *record_append__why(int err);
+/* What cannot be written to a file now, is not. A pipe waits for who reads. */
 void record_append__end(struct record_append *append);
 
 #endif /* __PERF_RECORD_APPEND_H */

@@ -105,10 +105,12 @@ static int prepare_copy(struct record_copy *copy, struct mmap *map, bool only_ne
 
 static int make_copy(struct record_copy *copy, const struct record_live *live)
 {
+	if (live->on)
+		return record_live__copy(copy->map, copy);
 	copy->head = perf_mmap__read_head(copy->map);
 	copy->size = min(copy->map->prev - copy->head, (u64)copy->room);
 	perf_mmap__copy(copy->map, copy->head, copy->size, copy->buf);
-	return live->on ? record_live__check(copy->map, copy->head, &copy->size) : 0;
+	return 0;
 }
 
 /* The oldest record may have been overwritten in part. */

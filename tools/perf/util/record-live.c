@@ -12,9 +12,11 @@
 #include "record-live.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
+#include <linux/sizes.h>
 #include <sys/ioctl.h>
 #include <internal/mmap.h>
 #include <perf/threadmap.h>
@@ -22,7 +24,17 @@
 #include "evlist.h"
 #include "mmap.h"
 #include "persistent.h"
+#include "record-dump.h"
 #include "target.h"
+
+/*
+ * A large buffer is copied in so many parts. To ask the kernel takes a round trip to the CPU that
+ * writes, which is longer than to copy what is small: that is one part.
+ */
+#define NR_PARTS	8
+#define MIN_PART	((u64)SZ_1M)
+/* How often a buffer is copied if more than an eighth of it was lost */
+#define NR_TRIES	16
 
 static const char *why_not(int err)
 {
@@ -85,21 +97,59 @@ void record_live__join(struct record_live *live, struct evlist *evlist, struct t
 	live->on = !err;
 }
 
-int record_live__check(const struct perf_mmap *map, u64 head, u64 *size)
+/* How much from @head on is still in the buffer? */
+static int count_left(const struct perf_mmap *map, u64 head, u64 *left)
 {
 	const struct perf_event_mmap_page *page = map->base;
 	struct perf_event_persist_member info;
-	u64 room = (u64)map->mask + 1, overwritten;
+	u64 room = (u64)map->mask + 1;
 	int err = persistent__get_event(map->fd, &info);
 
 	if (err)
 		return err;
+	/* Positions count down, and as much at the end is gone as was reserved since then. */
+	*left = room - min(head - (u64)info.head, room);
 	/* Somebody who may has resized it: nobody writes to the one that is mapped. */
 	if (info.buffer_seq != page->buffer_seq)
-		return 0;
-
-	/* Positions count down, and as much at the end is gone as was reserved since then. */
-	overwritten = min(head - (u64)info.head, room);
-	*size = min(*size, room - overwritten);
+		*left = room;
 	return 0;
+}
+
+/*
+ * What is oldest is overwritten first, so it is copied first. From then on the copy is ahead of the
+ * writer, who is slower, and what of a part was overwritten before it was copied is known right
+ * behind it. If that is something, all that is older is left out, or there would be a gap.
+ */
+static int copy_once(const struct perf_mmap *map, struct record_copy *copy)
+{
+	u64 part = max((u64)copy->room / NR_PARTS, MIN_PART), end, begin, left;
+	int err = 0;
+
+	copy->head = perf_mmap__read_head(copy->map);
+	copy->size = min(map->prev - copy->head, (u64)copy->room);
+	for (end = copy->size; end && !err; end = min(begin, copy->size)) {
+		begin = end > part ? end - part : 0;
+		perf_mmap__copy(copy->map, copy->head + begin, end - begin, copy->buf + begin);
+		err = count_left(map, copy->head, &left);
+		if (!err && left < end)
+			copy->size = left;
+	}
+	return err;
+}
+
+int record_live__copy(const struct perf_mmap *map, struct record_copy *copy)
+{
+	u64 all;
+	int err;
+
+	/* perf did not get the CPU while others wrote: what the buffer holds now is as much. */
+	for (int i = 0; i < NR_TRIES; i++) {
+		err = copy_once(map, copy);
+		all = min(map->prev - copy->head, (u64)copy->room);
+		if (err || copy->size >= all - all / 8)
+			break;
+		pr_debug("CPU %d: %" PRIu64 " of %" PRIu64 " bytes were overwritten too early\n",
+			 map->cpu.cpu, all - copy->size, all);
+	}
+	return err;
 }

@@ -7,6 +7,7 @@
 
 struct evlist;
 struct perf_mmap;
+struct record_copy;
 struct target;
 
 /* Are the buffers of -M copied while the kernel writes to them? */
@@ -20,9 +21,9 @@ struct record_live {
 void record_live__join(struct record_live *live, struct evlist *evlist, struct target *target);
 
 /*
- * A copy of @size bytes from @head on was made. How many of them were not overwritten meanwhile?
- * The last record may be a part of one.
+ * Copy what is new in the buffer. Sets @copy->head and @copy->size: all that is newer than its end
+ * is in there. The last record may be a part of one.
  */
-int record_live__check(const struct perf_mmap *map, u64 head, u64 *size);
+int record_live__copy(const struct perf_mmap *map, struct record_copy *copy);
 
 #endif /* __PERF_RECORD_LIVE_H */

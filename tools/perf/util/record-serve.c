@@ -196,14 +196,15 @@ static int memory__append_dump(struct record_memory *memory)
 		if (!quiet)
 			fprintf(stderr, "[ perf record: dump %d written ]\n", memory->nr_dumps);
 	} else {
-		errno = -err;
-		pr_err("Cannot write dump %d: %m.%s\n", memory->nr_dumps + 1,
-		       memory->append.is_pipe ? "" : " What is in memory stays there, try again.");
+		pr_err("Cannot write dump %d: %s.%s\n", memory->nr_dumps + 1,
+		       record_append__why(err),
+		       record_append__again(&memory->append, err) ?
+		       " What is in memory stays there, try again." : "");
 	}
 	memory__answer_dump(memory, err);
 	*memory->bytes_written = memory->append.written;
-	/* A pipe has no place to begin again. */
-	return memory->append.is_pipe ? err : 0;
+	/* A pipe has no place to begin again, once it was begun. */
+	return record_append__again(&memory->append, err) ? 0 : err;
 }
 
 int record_memory__serve(struct record_memory *memory)

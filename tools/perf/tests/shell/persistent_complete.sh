@@ -41,6 +41,8 @@ test_completion() {
 	done
 	complete_words "snapshot" perf ctl -t "$ns" --when panic --do sn
 	complete_words "$exec_event" perf ctl -t "$ns" --when "${exec_event%c}"
+	complete_words "$exec_event" perf ctl add "$ns" -e "${exec_event%c}"
+	complete_words "" perf ctl add "$ns" -e "$exec_event" --label "$prefix"
 	complete_words "--last" perf ctl --la
 	complete_words "--from" perf ctl -r "$ns" --last 5s --fr
 	complete_words "--max-size" perf ctl -r "$ns" --ma

@@ -121,6 +121,38 @@ TEST_F(claim, shared_buffer)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
+/* One member keeps the buffer, whoever else has it mapped. */
+TEST_F(claim, shared_buffer_mapped_twice)
+{
+	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
+	struct perf_event_persist p;
+	struct member m;
+	__u64 id;
+	void *map;
+	int fd;
+
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	fd = event_open(&faults, -1, self->cpu, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
+	map = ring_map(fd, PAGES, PROT_READ);
+	if (map == MAP_FAILED && errno == EINVAL)
+		SKIP(return, "this kernel maps no redirected event");
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	ASSERT_EQ(0, persist_join(fd, id));
+	ASSERT_EQ(0, set_name(m.fd, "%s", self->ns));
+
+	EXPECT_EQ(-EBUSY, persist_claim(m.fd));
+	ASSERT_EQ(0, get_persist(m.fd, &p));
+	EXPECT_EQ(id, p.ns_id);
+
+	EXPECT_EQ(0, persist_claim(fd));
+	EXPECT_EQ(0, persist_claim(m.fd));
+	say("claimed");
+	EXPECT_EQ(1, heard(m.fd, map, "claimed"));
+}
+
 /* Without its namespace, what was claimed ends with the last descriptor. */
 TEST_F(claim, dies_with_its_descriptors)
 {

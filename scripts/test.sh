@@ -39,7 +39,7 @@ fi
 # May pass without the series: what is said in that case, and perf record -M, which is for any
 # kernel.
 unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events
-perf record -M keeps samples in memory
+perf record -M
 perf record --daemon
 perf data join makes one file'
 

@@ -315,6 +315,23 @@ int perf_persistent_may_redirect(struct perf_event *event)
 	}
 }
 
+/**
+ * perf_persistent_keeps_output - does an event write on when nobody maps it any more
+ * @event:	the event, whose mmap_mutex is held
+ *
+ * The namespace of a published member keeps the buffer, if not through this member then
+ * through the one that shares its buffer with it.
+ *
+ * Return: true for a published member.
+ */
+bool perf_persistent_keeps_output(struct perf_event *event)
+{
+	struct perf_member *member = event->member;
+
+	lockdep_assert_held(&event->mmap_mutex);
+	return member && READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED;
+}
+
 /*
  * Since the file was opened for reading, the event may have got into another namespace, and
  * another event may have begun to write to its buffer. The right to the event itself stays

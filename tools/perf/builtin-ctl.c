@@ -100,7 +100,7 @@ enum {
 
 static const char * const ctl_usage[] = {
 	[USAGE_LIST] = "perf ctl -l [-v | --json] [--contents] [<namespace>]",
-	[USAGE_READ] = "perf ctl -r <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
+	[USAGE_READ] = "perf ctl -r <namespace> [-o <file>] [<options>]",
 	[USAGE_DELETE] = "perf ctl -d <namespace>...",
 	[USAGE_ENABLE] = "perf ctl --enable | --disable <namespace>...",
 	[USAGE_STOP] = "perf ctl --stop | --resume <namespace>...",
@@ -110,7 +110,7 @@ static const char * const ctl_usage[] = {
 	[USAGE_SPARES] = "perf ctl --spares <number> <namespace>...",
 	[USAGE_CLEAR] = "perf ctl --clear <namespace>...",
 	[USAGE_RESIZE] = "perf ctl --resize <namespace> -m <size> [--keep <number>]",
-	[USAGE_TRIGGER] = "perf ctl -t <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>] [--keep <number>]",
+	[USAGE_TRIGGER] = "perf ctl -t <namespace> --when <event> --do stop|snapshot [<options>]",
 	[USAGE_REMOVE] = "perf ctl -t <namespace> --remove <number> | --arm <number>",
 	[USAGE_WAIT] = "perf ctl --wait <namespace> [--timeout <time>] [-- <command>]",
 	NULL
@@ -152,11 +152,11 @@ static const struct verb {
 	}, {
 		.word = "read", .option = "-r", .given = &perf_ctl.read, .run = perf_ctl__read,
 		.usage = USAGE_READ,
-		.word_usage = "perf ctl read <namespace> [-o <file>] [-C <cpus>] [--last <time>] [--from <time>] [--to <time>] [--max-size <size>]",
+		.word_usage = "perf ctl read <namespace> [-o <file>] [<options>]",
 		.options = "output cpu last from to max-size verbose", .min = 1, .max = 1,
 	}, {
 		.word = "save", .given = &perf_ctl.saves, .run = perf_ctl__save,
-		.word_usage = "perf ctl save <namespace> --to <directory> [--max-files <number>] [--max-total <size>] [--last <time>] [-q] [-- <command>]",
+		.word_usage = "perf ctl save <namespace> --to <directory> [<options>] [-- <command>]",
 		.own = ctl_save_options, .options = "last", .min = 1, .max = 1,
 		.one = true, .live = true,
 	}, {
@@ -166,7 +166,7 @@ static const struct verb {
 		.own = ctl_quiet_options, .min = 1, .max = INT_MAX,
 	}, {
 		.word = "add", .given = &perf_ctl.adds, .run = perf_ctl__add,
-		.word_usage = "perf ctl add <namespace> -e <event> [--filter <filter>] [-g | --call-graph <mode>] [-c <count> | -F <freq>] [-m <size>] [--label <text>] [-q]",
+		.word_usage = "perf ctl add <namespace> -e <event> [<options>]",
 		.own = ctl_add_options, .options = "mmap-pages verbose", .min = 1, .max = 1,
 		.one = true, .live = true,
 	}, {
@@ -180,7 +180,7 @@ static const struct verb {
 	}, {
 		.word = "snapshot", .option = "-s", .given = &perf_ctl.snapshot,
 		.each = perf_ctl__take_snapshot, .usage = USAGE_SNAPSHOT,
-		.word_usage = "perf ctl snapshot <namespace>... [--keep <number>] [--note <text>] [-q]",
+		.word_usage = "perf ctl snapshot <namespace>... [<options>]",
 		.own = ctl_quiet_options, .options = "keep note", .min = 1, .max = INT_MAX,
 		.live = true,
 	}, {
@@ -210,7 +210,7 @@ static const struct verb {
 		.word = "trigger", .option = "-t", .given = &perf_ctl.trigger,
 		.run = perf_ctl__trigger,
 		.usage = USAGE_TRIGGER,
-		.word_usage = "perf ctl trigger <namespace> --when <event> [--filter <filter>] [--count <number>] --do stop|snapshot [--after <time>] [--cool-down <time>] [--times <number>] [--keep <number>] [-q]\n"
+		.word_usage = "perf ctl trigger <namespace> --when <event> --do stop|snapshot [<options>]\n"
 			      "    or: perf ctl trigger <namespace> --remove <number> | --arm <number>",
 		.own = ctl_quiet_options,
 		.options = "when filter count do after cool-down times keep remove arm",
@@ -218,7 +218,7 @@ static const struct verb {
 	}, {
 		.word = "wait", .option = "--wait", .given = &perf_ctl.wait, .run = perf_ctl__wait,
 		.usage = USAGE_WAIT,
-		.word_usage = "perf ctl wait <namespace> [--since <number>] [--timeout <time>] [-q] [-- <command>]",
+		.word_usage = "perf ctl wait <namespace> [<options>] [-- <command>]",
 		.own = ctl_wait_options, .options = "timeout", .min = 1, .max = 1,
 		.one = true, .live = true,
 	},

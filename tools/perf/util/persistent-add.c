@@ -24,7 +24,6 @@
 #include <linux/perf_event.h>
 #include <linux/string.h>
 #include <perf/cpumap.h>
-#include "cpumap.h"
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
@@ -32,7 +31,6 @@
 #include "persistent.h"
 #include "persistent-keep.h"
 #include "record.h"
-#include "strbuf.h"
 #include "target.h"
 #include "units.h"
 #include "util.h"
@@ -171,23 +169,21 @@ static int err_label(const struct add *add, const char *label)
  * Opening
  */
 
-/* @cpus as a list; to be freed by the caller */
-static char *list_cpus(const unsigned long *cpus)
+/* @cpus as a list; NULL, or to be freed by the caller */
+static char *list_cpus(unsigned long *cpus)
 {
-	struct strbuf sb = STRBUF_INIT;
-	int cpu;
+	const size_t size = MAX_NR_CPUS * sizeof("4095");
+	char *list = malloc(size);
 
-	for_each_set_bit(cpu, cpus, MAX_NR_CPUS)
-		strbuf_addf(&sb, "%s%d", sb.len ? "," : "", cpu);
-	return strbuf_detach(&sb, NULL);
+	if (list)
+		bitmap_scnprintf(cpus, MAX_NR_CPUS, list, size);
+	return list;
 }
 
-/* Where it records and a CPU is online; to be freed with perf_cpu_map__put() */
-static struct perf_cpu_map *add__cpus(const struct add *add)
+/* Where it records and a CPU is online, as list_cpus() */
+static char *add__cpus(const struct add *add)
 {
 	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
-	struct perf_cpu_map *map;
-	char *list;
 
 	for (int i = 0; i < add->ns->nr_members; i++) {
 		const struct persistent_member *member = &add->ns->members[i];
@@ -201,11 +197,7 @@ static struct perf_cpu_map *add__cpus(const struct add *add)
 		       add->ns->name);
 		return NULL;
 	}
-
-	list = list_cpus(cpus);
-	map = perf_cpu_map__new(list);
-	free(list);
-	return map;
+	return list_cpus(cpus);
 }
 
 static int open_event(struct evsel *evsel, struct target *target)
@@ -246,16 +238,14 @@ static void add__config(const struct add *add)
 	persistent_keep__config(evlist, record);
 }
 
-static int add__open_on(struct add *add, const struct perf_cpu_map *cpus)
+static int add__open_on(struct add *add, const char *cpus)
 {
 	struct evlist *evlist = add->opts->evlist;
 	struct target *target = &add->opts->record->target;
 	struct evsel *evsel;
-	char list[1024];
 	int err;
 
-	cpu_map__snprint((struct perf_cpu_map *)cpus, list, sizeof(list));
-	target->cpu_list = list;
+	target->cpu_list = cpus;
 	err = evlist__create_maps(evlist, target);
 	if (!err)
 		add__config(add);
@@ -401,7 +391,6 @@ static int add__give_buffers(struct add *add)
 static int err_join(const struct add *add, const struct joiner *joiner, int err)
 {
 	const char *name = add->ns->name, *event = evsel__name(joiner->evsel);
-	char buf[STRERR_BUFSIZE];
 
 	switch (err) {
 	case -EPERM:
@@ -417,21 +406,11 @@ static int err_join(const struct add *add, const struct joiner *joiner, int err)
 		pr_err("Adding events to '%s' needs CAP_PERFMON: %s.\n", name,
 		       persistent__help_perfmon());
 		break;
-	case -EOPNOTSUPP:
-		pr_err("The kernel cannot keep '%s': groups, AUX area events and events of a process\n"
-		       "have to be recorded as usual.\n", event);
-		break;
-	case -ENOSPC:
-		pr_err("Cannot add '%s': as many events are kept as kernel.perf_event_max_persistent allows.\n"
-		       "Delete some with 'perf ctl -d', or raise it.\n", event);
-		break;
 	case -ENODEV:
 		pr_err("Cannot add '%s': '%s' was deleted.\n", event, name);
 		break;
 	default:
-		pr_err("Cannot add '%s' to '%s' on CPU %d: %s\n", event, name, joiner->cpu,
-		       str_error_r(-err, buf, sizeof(buf)));
-		break;
+		return persistent__err_publish(err, name, event);
 	}
 	return err;
 }
@@ -519,7 +498,7 @@ static void add__enable_late(const struct add *add, const struct persistent_memb
 	close(fd);
 }
 
-static void print_lacks(const unsigned long *cpus, const char *ns)
+static void print_lacks(unsigned long *cpus, const char *ns)
 {
 	char *list = list_cpus(cpus);
 
@@ -528,20 +507,19 @@ static void print_lacks(const unsigned long *cpus, const char *ns)
 	free(list);
 }
 
-static void add__tell(struct add *add, const struct perf_cpu_map *cpus)
+static void add__tell(struct add *add, const char *cpus)
 {
 	DECLARE_BITMAP(lacks, MAX_NR_CPUS) = {};
 	const bool records = add__records(add);
-	char label[PERF_PERSIST_NAME_SIZE], list[256];
+	char label[PERF_PERSIST_NAME_SIZE];
 	struct persistent_ns *ns = add->ns;
 	struct evsel *evsel;
 
-	cpu_map__snprint((struct perf_cpu_map *)cpus, list, sizeof(list));
 	evlist__for_each_entry(add->opts->evlist, evsel) {
 		add__label(add, evsel, label, sizeof(label));
 		if (!quiet)
 			pr_info("[ perf ctl: '%s' records %s, too, on CPU %s%s ]\n", ns->name,
-				label, list, records ? "" : ", once it is enabled");
+				label, cpus, records ? "" : ", once it is enabled");
 	}
 
 	/* Nothing went wrong if it is not there to be listed any more. */
@@ -571,7 +549,7 @@ static void add__tell(struct add *add, const struct perf_cpu_map *cpus)
 int persistent_ns__add_events(struct persistent_ns *ns, const struct persistent_add_opts *opts)
 {
 	struct add add = { .ns = ns, .opts = opts };
-	struct perf_cpu_map *cpus = NULL;
+	char *cpus = NULL;
 	int err = add__check(&add) ?:
 		  persistent__err_open(persistent_ns__list(ns), ns->name);
 
@@ -593,6 +571,6 @@ int persistent_ns__add_events(struct persistent_ns *ns, const struct persistent_
 			munmap(add.joiners[i].map, evlist__mmap_size(opts->pages));
 	}
 	free(add.joiners);
-	perf_cpu_map__put(cpus);
+	free(cpus);
 	return err;
 }

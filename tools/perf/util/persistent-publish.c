@@ -60,7 +60,7 @@ static int join__evsel(struct evsel *evsel, u64 *id, u64 flags)
 	return err;
 }
 
-static int err_publish(int err, const char *name, const char *event)
+int persistent__err_publish(int err, const char *name, const char *event)
 {
 	char buf[STRERR_BUFSIZE];
 
@@ -98,7 +98,7 @@ static int err_publish(int err, const char *name, const char *event)
 static int err_name(int err, const char *name, const char *event)
 {
 	if (err != -EPERM)
-		return err_publish(err, name, event);
+		return persistent__err_publish(err, name, event);
 
 	pr_err("Cannot keep '%s': its buffers are more than you may lock. Make them smaller with -m, delete\n"
 	       "namespaces with 'perf ctl -d', or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",
@@ -114,7 +114,7 @@ static int join__evlist(struct evlist *evlist, const char *name, u64 *id, u64 fl
 		int err = join__evsel(evsel, id, flags);
 
 		if (err)
-			return err_publish(err, name, evsel__name(evsel));
+			return persistent__err_publish(err, name, evsel__name(evsel));
 	}
 
 	return 0;

@@ -151,6 +151,7 @@ u32 persistent__snapshot_number(const char *name, const char *of);
 
 int persistent__err_open(int err, const char *name);
 void persistent__err_taken(const char *name);
+int persistent__err_publish(int err, const char *name, const char *event);
 void persistent__tell_of_snapshots(const char *name);
 void persistent__make_printable(char *str);
 

@@ -72,7 +72,7 @@ static int write_pipe(int fd, const void **buf, size_t *size, int ms)
 		if (!ready)
 			return -EAGAIN;
 		/* Where there is room at all there is room for this, and it does not block. */
-		ret = ready < 0 ? ready : write(fd, *buf, min(*size, (size_t)PIPE_BUF));
+		ret = ready < 0 ? ready : write(fd, *buf, min_t(size_t, *size, PIPE_BUF));
 		if (ret < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (ret <= 0)
@@ -234,7 +234,7 @@ static int write_dump(void *arg)
 /* What came meanwhile is behind what is left of @rest. */
 static void put_back(struct record_append *append, const void *rest, size_t len)
 {
-	const char *later = append->buf;
+	char *later = append->buf;
 	size_t later_len = append->len;
 
 	append->buf = NULL;
@@ -243,7 +243,7 @@ static void put_back(struct record_append *append, const void *rest, size_t len)
 	record_append__write(append, rest, len);
 	if (later_len)
 		record_append__write(append, later, later_len);
-	free((void *)later);
+	free(later);
 }
 
 int record_append__dump(struct record_append *append, const struct record_dump *dump,

@@ -95,29 +95,36 @@ TEST_F(claim, persist_again)
 	EXPECT_LE(0, m.fd);
 }
 
+/* Keep @fd, whose output is the buffer of @owner, and @owner, and claim both. */
+static void claim_sharers(struct __test_metadata *_metadata, const char *ns, int owner, int fd)
+{
+	struct perf_event_persist p;
+	__u64 id;
+
+	ASSERT_EQ(0, persist_new(owner, &id));
+	ASSERT_EQ(0, persist_join(fd, id));
+	ASSERT_EQ(0, set_name(owner, "%s", ns));
+
+	EXPECT_EQ(-EBUSY, persist_claim(owner));
+	ASSERT_EQ(0, get_persist(owner, &p));
+	EXPECT_EQ(id, p.ns_id);
+
+	EXPECT_EQ(0, persist_claim(fd));
+	EXPECT_EQ(0, persist_claim(owner));
+}
+
 /* A buffer that others write into stays with them. */
 TEST_F(claim, shared_buffer)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
-	struct perf_event_persist p;
 	struct member m;
-	__u64 id;
 	int fd;
 
 	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
 	fd = event_open(&faults, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
-	ASSERT_EQ(0, persist_new(m.fd, &id));
-	ASSERT_EQ(0, persist_join(fd, id));
-	ASSERT_EQ(0, set_name(m.fd, "%s", self->ns));
-
-	EXPECT_EQ(-EBUSY, persist_claim(m.fd));
-	ASSERT_EQ(0, get_persist(m.fd, &p));
-	EXPECT_EQ(id, p.ns_id);
-
-	EXPECT_EQ(0, persist_claim(fd));
-	EXPECT_EQ(0, persist_claim(m.fd));
+	claim_sharers(_metadata, self->ns, m.fd, fd);
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
@@ -125,9 +132,7 @@ TEST_F(claim, shared_buffer)
 TEST_F(claim, shared_buffer_mapped_twice)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
-	struct perf_event_persist p;
 	struct member m;
-	__u64 id;
 	void *map;
 	int fd;
 
@@ -139,16 +144,7 @@ TEST_F(claim, shared_buffer_mapped_twice)
 	if (map == MAP_FAILED && errno == EINVAL)
 		SKIP(return, "this kernel maps no redirected event");
 	ASSERT_NE(MAP_FAILED, map);
-	ASSERT_EQ(0, persist_new(m.fd, &id));
-	ASSERT_EQ(0, persist_join(fd, id));
-	ASSERT_EQ(0, set_name(m.fd, "%s", self->ns));
-
-	EXPECT_EQ(-EBUSY, persist_claim(m.fd));
-	ASSERT_EQ(0, get_persist(m.fd, &p));
-	EXPECT_EQ(id, p.ns_id);
-
-	EXPECT_EQ(0, persist_claim(fd));
-	EXPECT_EQ(0, persist_claim(m.fd));
+	claim_sharers(_metadata, self->ns, m.fd, fd);
 	say("claimed");
 	EXPECT_EQ(1, heard(m.fd, map, "claimed"));
 }

@@ -207,7 +207,10 @@ VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash
 	perf ctl -d mod
 	rmmod trace-events-sample
 	! grep sample-trace /sys/kernel/tracing/available_events
-	perf record -e persistent/mod.1/ -a -o /tmp/r
+	! perf record -e persistent/mod.1/ -a -o /tmp/r 2>/tmp/said
+	grep "copy the file .data. of the" /tmp/said
+	mountpoint -q /sys/kernel/perf || mount -t perffs perffs /sys/kernel/perf
+	cat /sys/kernel/perf/mod.1/data >/tmp/r
 	perf script -i /tmp/r | grep -q foo_bar
 	kill -INT $reader
 	wait $reader || true

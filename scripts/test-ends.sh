@@ -26,7 +26,7 @@ perf record -P ends -e cpu-clock -e sched:sched_switch -e page-faults -g -a -m 1
 perf record -P ends2 -e context-switches -c 1 -a || exit 1
 for i in 1 2 3 4; do while :; do /bin/true; done & done
 perf record -o /dev/null -e persistent/ends/ sleep 2 || exit 1
-sync; echo "now: $0"
+sync; echo "now: $0" >/dev/kmsg
 '
 
 result()
@@ -49,7 +49,8 @@ ends()
 	VM_LOG=$logs/$1.vm.log "$top/scripts/vm.sh" -k "$kernel" -s 4 -m 3072 -t 300 \
 		bash -c "$busy$3" >"$logs/$1.log" 2>&1
 	status=$?
-	grep -q '^now:' "$logs/$1.log" && [ $status = 125 ] &&
+	# Not on its own output, as what is on its way there goes with the guest.
+	grep -q '\] now: ' "$logs/$1.vm.log" && [ $status = 125 ] &&
 		grep -qF "$2" "$logs/$1.vm.log" &&
 		! grep -E 'INFO: |possible .* locking|lockup|BUG: (sleeping|workqueue)|KASAN' \
 			"$logs/$1.vm.log"

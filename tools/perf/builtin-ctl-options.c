@@ -34,6 +34,7 @@ const struct option ctl_save_options[] = {
 		   "remove the oldest file when there are more"),
 	OPT_STRING(0, "max-total", &perf_ctl.max_total, "size",
 		   "remove the oldest files when all are larger, B, K, M or G"),
+	OPT_STRING(0, "compress", &perf_ctl.compress, "zstd[:level]", "compress the files"),
 	OPT_BOOLEAN('q', "quiet", &quiet, "say nothing but what went wrong"),
 	OPT_END()
 };

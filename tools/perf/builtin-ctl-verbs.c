@@ -177,29 +177,68 @@ out:
 }
 
 /* What programs and libraries hold is not copied, as nobody would ever remove that. */
-static int read_to_file(const char *event, const char *path, const char *last)
+static int read_to_file(const char *event, const char *path,
+			const struct persistent_save_opts *opts)
 {
-	const char *argv[9] = { "record", "-N", "-e", event, "-o", path, "--last", last, };
+	const char *argv[10] = { "record", "-N", "-e", event, "-o", path, };
+	int argc = 6;
+
+	if (opts->compress)
+		argv[argc++] = opts->compress;
+	if (opts->last) {
+		argv[argc++] = "--last";
+		argv[argc++] = opts->last;
+	}
 
 	/* Why it failed is asked for, with -q, too. */
 	quiet = false;
-	return cmd_record(last ? 8 : 6, argv);
+	return cmd_record(argc, argv);
+}
+
+#define MAX_COMP_LEVEL	22
+
+/* zstd:3, which is to be freed in the words of perf record */
+static int parse_compress(const char *str, char **option)
+{
+	const char *level = strchr(str, ':');
+	u32 nr = 1;
+
+#ifndef HAVE_ZSTD_SUPPORT
+	pr_err("--compress needs zstd, which this perf was built without: see 'perf version --build-options'.\n");
+	return -1;
+#endif
+	if (strcmp(str, "zstd") && strncmp(str, "zstd:", 5)) {
+		pr_err("--compress takes zstd, or a level, too, as in zstd:3: not '%s'.\n", str);
+		return -1;
+	}
+	if (level && persistent__parse_number("--compress zstd:", level + 1, 1, MAX_COMP_LEVEL,
+					      &nr))
+		return -1;
+	return asprintf(option, "--compression-level=%u", nr) < 0 ? -ENOMEM : 0;
 }
 
 int perf_ctl__save(int nr_names __maybe_unused, const char **names)
 {
 	struct persistent_save_opts *opts = &perf_ctl.save;
+	char *compress = NULL;
 	u64 last;
+	int err;
 
 	if (record_limits__parse(&opts->limits, perf_ctl.max_files, perf_ctl.max_total))
 		return -1;
 	if (perf_ctl.last && persistent__parse_duration("--last", perf_ctl.last, &last))
 		return -1;
 
+	if (perf_ctl.compress && parse_compress(perf_ctl.compress, &compress))
+		return -1;
+
 	opts->last = perf_ctl.last;
+	opts->compress = compress;
 	opts->command = perf_ctl.command;
 	opts->read = read_to_file;
-	return persistent__save(names[0], opts);
+	err = persistent__save(names[0], opts);
+	free(compress);
+	return err;
 }
 
 /* Where it cannot be done to one of them, it is done to the others. */

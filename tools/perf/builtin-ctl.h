@@ -55,6 +55,7 @@ struct perf_ctl {
 	const char	**command;	/* of --wait */
 	const char	*max_files;
 	const char	*max_total;
+	const char	*compress;
 	struct persistent_save_opts save;
 	bool		 saves;
 	bool		 adds;

@@ -49,9 +49,8 @@ static const struct option *find_option(const struct option *options, const char
 	return NULL;
 }
 
-/* The first of the options in @names that was given, NULL: none */
-static const char *find_given(const struct option *options, const char * const *names,
-			      char *buf, size_t size)
+const char *persistent_options__find_given(const struct option *options, const char * const *names,
+					   char *buf, size_t size)
 {
 	for (; *names; names++) {
 		const struct option *opt = find_option(options, *names);
@@ -109,7 +108,8 @@ int persistent_options__check_keep(const struct option *options, const struct re
 		return -EINVAL;
 	}
 
-	option = kill ? "-k" : find_given(options, not_with_keep, buf, sizeof(buf));
+	option = kill ? "-k" :
+		 persistent_options__find_given(options, not_with_keep, buf, sizeof(buf));
 	if (option) {
 		pr_err("%s cannot be used with -P: events in the kernel belong to CPUs, and nothing is written.\n",
 		       option);
@@ -141,7 +141,7 @@ int persistent_options__check_read(const struct option *options, struct evlist *
 			return 0;
 	}
 
-	option = find_given(options, not_with_read, buf, sizeof(buf));
+	option = persistent_options__find_given(options, not_with_read, buf, sizeof(buf));
 	if (!option)
 		return 0;
 

@@ -4,6 +4,7 @@
 #define __PERF_PERSISTENT_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct evlist;
 struct option;
@@ -11,6 +12,10 @@ struct record_opts;
 
 /* -P NAME: the name is looked at here, before a word of an old command line is taken for more. */
 int persistent_options__parse_keep(const struct option *opt, const char *str, int unset);
+
+/* The first of the options in @names that was given, NULL: none. @buf is for what to call it. */
+const char *persistent_options__find_given(const struct option *options, const char * const *names,
+					   char *buf, size_t size);
 
 /* @options know which of them were given; it is said which one of these cannot be. */
 int persistent_options__check_keep(const struct option *options, const struct record_opts *opts,

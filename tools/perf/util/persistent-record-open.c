@@ -232,11 +232,6 @@ int persistent_record__attach(struct persistent_record *record, struct evlist *e
 		stdio_progress__init();
 	persistent_reader__set_progress(record->set->reader, &record->progress);
 
-	if (opts->comp_level) {
-		pr_warning("WARNING: what namespaces hold is written uncompressed\n");
-		opts->comp_level = 0;
-	}
-
 	return record__check_kill(record) ?:
 	       record__check_formats(record) ?:
 	       record__init_slice(record, output) ?:

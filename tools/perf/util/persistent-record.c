@@ -290,9 +290,10 @@ static int rewind_output(int fd, off_t pos)
  * With --max-size: how much of it the header takes that follows the records is
  * known when it was written. If it was too much, fewer records are written.
  */
-static int record__finish_newest(struct persistent_record *record, struct perf_data *data,
+static int record__finish_newest(struct persistent_record *record, struct perf_session *session,
 				 u64 *written)
 {
+	struct perf_data *data = session->data;
 	u64 before = *written, max_size = record->slice_opts.max_size, start, room;
 	bool is_pipe = data->is_pipe;
 	int fd = perf_data__fd(data), err;
@@ -316,6 +317,8 @@ static int record__finish_newest(struct persistent_record *record, struct perf_d
 		start += over;
 		err = rewind_output(fd, start - over);
 		if (!err) {
+			/* With -z: what comes next cannot refer to what is gone. */
+			zstd_fini(&session->zstd_data);
 			*written = before;
 			err = record__try_newest(record, room);
 		}
@@ -334,7 +337,7 @@ int persistent_record__finish(struct persistent_record *record, struct perf_sess
 	int err;
 
 	if (record__holds(record))
-		err = record__finish_newest(record, data, written);
+		err = record__finish_newest(record, session, written);
 	else
 		err = record->finish_output(record->rec);
 	if (!err && !data->is_pipe && !persistent_record__has_vital_features(session))

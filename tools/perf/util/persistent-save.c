@@ -111,7 +111,7 @@ static void __noreturn save__run_reader(struct save *save, pid_t parent, int out
 	/* By its id: the name may be that of another one by then. */
 	scnprintf(event, sizeof(event), PERSISTENT_PMU "/config=%#" PRIx64 "/", save->reads_id);
 	save_dir__tmp_path(&save->dir, &save->file, path, sizeof(path));
-	out = save->opts->read(event, path, save->opts->last);
+	out = save->opts->read(event, path, save->opts);
 	fflush(NULL);
 	_exit(out ? 1 : 0);
 }

@@ -10,9 +10,11 @@ struct persistent_save_opts {
 	const char	*dir;
 	struct record_limits limits;
 	const char	*last;		/* of each snapshot, as in 30s; NULL: all of it */
+	const char	*compress;	/* as perf record has it, or NULL */
 	const char	**command;	/* to run for each file, or NULL */
 	/* Writes what @event holds to the file @path; called in a process of its own */
-	int		(*read)(const char *event, const char *path, const char *last);
+	int		(*read)(const char *event, const char *path,
+				const struct persistent_save_opts *opts);
 };
 
 /*

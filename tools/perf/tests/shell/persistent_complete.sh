@@ -43,6 +43,7 @@ test_completion() {
 	complete_words "$exec_event" perf ctl -t "$ns" --when "${exec_event%c}"
 	complete_words "$exec_event" perf ctl add "$ns" -e "${exec_event%c}"
 	complete_words "" perf ctl add "$ns" -e "$exec_event" --label "$prefix"
+	complete_words "" perf ctl save "$ns" --to / --compress "$prefix"
 	complete_words "--last" perf ctl --la
 	complete_words "--from" perf ctl -r "$ns" --last 5s --fr
 	complete_words "--max-size" perf ctl -r "$ns" --ma

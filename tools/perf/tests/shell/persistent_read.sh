@@ -62,7 +62,7 @@ build_ids() {
 	perf buildid-list -i "$data" | sort
 }
 
-# They are of those in buffers that somebody else made, and compressed is nothing of it.
+# They are of those in buffers that somebody else made. Compressing does not cost them.
 test_build_ids() {
 	local ids options
 

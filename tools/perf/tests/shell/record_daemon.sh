@@ -183,6 +183,35 @@ test_command() {
 	clean
 }
 
+# shellcheck disable=SC2317 # called by eventually
+dump_has_samples() {
+	kill -USR1 "$pid"
+	grep -q 'wrote .*([1-9][0-9]* samples)' "$log"
+}
+
+# The command of the first proposal
+test_sampling() {
+	local file
+
+	rm -f "$tmp/pid"
+	check "-M of a command" perf record -o "$base" --daemon --pid-file "$tmp/pid" \
+		-M 1M -e cpu-clock -g -F 100 -a sleep 1000
+	pid=$(cat "$tmp/pid")
+	eventually "a file with samples" dump_has_samples
+	stop TERM
+	file=$(sed -n 's/.*wrote \(.*\) ([1-9][0-9]* samples).*/\1/p' "$log" | head -n 1)
+	check "it can be read" perf script -i "$file" -F comm,time,event
+	says "samples are of its event" "cpu-clock"
+	check "its frequency and call chains" sh -c "perf evlist -v -i '$file' 2> /dev/null |
+		grep -q 'cpu-clock.*sample_freq }: 100,.*CALLCHAIN'"
+	perf script -i "$file" -F comm,time,event > "$tmp/script" 2> /dev/null
+	check "join" perf data join -o "$tmp/joined" "$aux" "$file"
+	same "samples of both" "$(wc -l < "$tmp/script")" \
+		"$(perf script -i "$tmp/joined" -F comm,time,event 2> /dev/null | wc -l)"
+	rm -f "$tmp/joined"
+	clean
+}
+
 test_notify() {
 	local perf socket
 
@@ -271,6 +300,7 @@ test_unfinished
 test_clock
 test_tasks
 test_command
+test_sampling
 test_notify
 test_unit
 test_exclude

@@ -7,6 +7,8 @@
 . "$(dirname "$0")"/lib/persistent.sh
 # shellcheck source=lib/record_daemon.sh
 . "$(dirname "$0")"/lib/record_daemon.sh
+# shellcheck source=lib/bpf_trigger.sh
+. "$(dirname "$0")"/lib/bpf_trigger.sh
 
 sync_event=syscalls:sys_enter_fsync
 
@@ -65,36 +67,18 @@ test_often() {
 	clean
 }
 
-# Only where python3 can make a map, as the library of the tests has nothing else that does.
 test_bpf() {
-	local pin=$tmp/bpf/events python
-
-	python=$(type -P python3) || { echo "no python3: --trigger bpf: is not tested"; return; }
-	mkdir "$tmp/bpf"
-	mount -t bpf none "$tmp/bpf" || return
-	undo_mount=$tmp/bpf
-	mkfifo "$tmp/go"
-	"$python" "$(dirname "$0")"/lib/bpf_perf_output.py "$pin" \
-		< "$tmp/go" > "$tmp/bpf_said" 2>&1 &
-	exec 5> "$tmp/go"
-	eventually "a program writes to the map" grep -q . "$tmp/bpf_said"
-	if grep -q runs "$tmp/bpf_said"; then
-		start -a -M 1M --trigger "bpf:$pin" --max-files 100
-		number 1
-		mark 1
-		eventually "a file for it" sh -c "ls '$base'.sample.*"
-		eventually "with what was before it" grep -q "wrote .*(1 samples)" "$log"
-		stop TERM
-		refuse "a map of another kind" "it is no map of type PERF_EVENT_ARRAY" \
-			perf record -o "$base" --daemon -M 1M -a -e "$number_event" \
-			--trigger "bpf:${pin}_other"
-	else
-		cat "$tmp/bpf_said"
-	fi
-	exec 5>&-
-	umount -l "$tmp/bpf"
-	undo_mount=
-	rm "$tmp/go"
+	start_bpf || return
+	start -a -M 1M --trigger "bpf:$bpf_pin" --max-files 100
+	number 1
+	mark 1
+	eventually "a file for it" sh -c "ls '$base'.sample.*"
+	eventually "with what was before it" grep -q "wrote .*(1 samples)" "$log"
+	stop TERM
+	refuse "a map of another kind" "it is no map of type PERF_EVENT_ARRAY" \
+		perf record -o "$base" --daemon -M 1M -a -e "$number_event" \
+		--trigger "bpf:${bpf_pin}_other"
+	stop_bpf
 	clean
 }
 

@@ -5,6 +5,8 @@
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
 . "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/bpf_trigger.sh
+. "$(dirname "$0")"/lib/bpf_trigger.sh
 
 [ "$(id -u)" = 0 ] || skip "not root"
 perf record -h 2>&1 | grep -q -- '-M, --memory' || skip "perf has no -M"
@@ -14,6 +16,13 @@ cpus=$(getconf _NPROCESSORS_ONLN)
 cpu=$(sed -n 's/^Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
 page=$(getconf PAGE_SIZE)
 pid=
+
+# A mount that goes when the test ends
+undo_mount=
+umount_small() {
+	[ -z "$undo_mount" ] || umount -l "$undo_mount"
+}
+at_end umount_small
 
 # start OPTION...: numbers, until stop
 start() {
@@ -127,7 +136,7 @@ test_full_disk() {
 
 	mkdir "$tmp/small"
 	mount -t tmpfs -o size=16m small "$tmp/small" || return
-	at_end umount_small
+	undo_mount=$tmp/small
 	data=$tmp/small/perf.data
 	start -a -M 1M
 	# The page that the file ends in may have room for one.
@@ -146,12 +155,8 @@ test_full_disk() {
 	check "with names" sh -c "perf script -i '$data' -F comm 2> /dev/null |
 		grep -q 'record_memory\|bash'"
 	umount_small
+	undo_mount=
 	data=$tmp/perf.data
-}
-
-# shellcheck disable=SC2317 # called at the end
-umount_small() {
-	umount "$tmp/small" 2> /dev/null
 }
 
 # A reader that is gone ends it, and it says why.
@@ -253,6 +258,18 @@ test_trigger() {
 	same "the first one" 8 "$(numbers "$data")"
 }
 
+# So does a BPF program.
+test_bpf() {
+	start_bpf || return
+	start -a -M 1M --trigger "bpf:$bpf_pin"
+	number 9
+	mark 1
+	eventually "a dump by a BPF program" grep -q "dump 1 written" "$tmp/log"
+	stop
+	same "the first one of it" 9 "$(numbers "$data")"
+	stop_bpf
+}
+
 test_words() {
 	refuse "nonsense" "-M takes a size as in 64M, or bytes: not 'much'" \
 		perf record -M much -a true
@@ -278,6 +295,7 @@ test_overwritten
 test_command
 test_control
 test_trigger
+test_bpf
 test_clock
 test_full_disk
 test_pipe

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Options of perf record that cannot be with -M, or with --daemon, and are refused.
+ */
+#include "record-options.h"
+
+#include <errno.h>
+#include <string.h>
+#include "debug.h"
+#include "persistent-options.h"
+#include "record.h"
+#include "record-serve.h"
+
+static const char * const not_with_memory[] = {
+	"switch-output", "switch-output-event", "persistent", "threads", "off-cpu",
+	"compression-level", "switch-events", "kcore", "tail-synthesize",
+	NULL
+};
+
+static const char * const for_daemon[] = {
+	"pid-file", "keep-parts", "max-files", "max-total",
+	NULL
+};
+
+static const char * const not_with_daemon[] = {
+	"max-size", "timestamp-filename", "dry-run",
+	NULL
+};
+
+int record_options__check_memory(const struct option *options, struct record_opts *opts,
+				 bool reads)
+{
+	const char *other;
+	char buf[32];
+
+	/* What a config file or an event may ask for as well, and what is on by default */
+	if (reads)
+		other = "-e persistent/NS/";
+	else if (opts->full_auxtrace)
+		other = "events with an AUX area";
+	else if (opts->nr_cblocks)
+		other = "--aio";
+	else if (!opts->sample_time)
+		other = "--no-timestamp";
+	else
+		other = persistent_options__find_given(options, not_with_memory, buf, sizeof(buf));
+	if (other) {
+		pr_err("-M is for samples that one process keeps in memory and writes to one file: not with %s.\n",
+		       other);
+		return -EINVAL;
+	}
+
+	/* With --per-thread, too: they are sorted by it. */
+	opts->sample_time_set = true;
+	return 0;
+}
+
+int record_options__check_daemon(const struct option *options, const struct record_opts *opts,
+				 struct record_memory *memory, const char *path)
+{
+	struct record_daemon *daemon = &memory->daemon;
+	const char *other;
+	char buf[32];
+
+	if (memory->trigger.evlist && !opts->memory_size) {
+		pr_err("--trigger has what is in memory written: say how much that is with -M SIZE.\n");
+		return -EINVAL;
+	}
+	if (!daemon->enabled) {
+		other = persistent_options__find_given(options, for_daemon, buf, sizeof(buf));
+		if (other)
+			pr_err("%s is for --daemon.\n", other);
+		return other ? -EINVAL : 0;
+	}
+
+	if (!opts->memory_size) {
+		pr_err("--daemon keeps samples in memory: say how much with -M SIZE.\n");
+		return -EINVAL;
+	}
+	if (path && !strcmp(path, "-"))
+		other = "-o -";
+	else
+		other = persistent_options__find_given(options, not_with_daemon, buf, sizeof(buf));
+	if (other) {
+		pr_err("--daemon writes files of its own: not with %s.\n", other);
+		return -EINVAL;
+	}
+	return record_limits__parse(&daemon->limits, daemon->max_files, daemon->max_total);
+}

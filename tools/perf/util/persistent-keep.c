@@ -212,16 +212,20 @@ static void print_kept_bytes(u64 size, u64 sideband_size, u64 sum)
 		samples, maps, all);
 }
 
-/* The sizes are those that the kernel says. */
-static int keep__print(const struct persistent_keep *keep, u64 tasks_bytes)
+/* The sizes are those that the kernel says. If it does not, the namespace is there all the same. */
+static void keep__print(const struct persistent_keep *keep, u64 tasks_bytes)
 {
 	char tasks[32];
 	u64 size = 0, sideband_size = 0;
 	struct persistent_info info;
 	int err = persistent_info__init(&info, keep->name);
+	char buf[STRERR_BUFSIZE];
 
-	if (err)
-		return persistent__err_open(err, keep->name);
+	if (err) {
+		pr_warning("WARNING: '%s' records, but cannot be listed: %s\n", keep->name,
+			   str_error_r(-err, buf, sizeof(buf)));
+		return;
+	}
 
 	for (int i = 0; i < info.nr_rings; i++) {
 		const struct persistent_ring *ring = &info.rings[i];
@@ -242,7 +246,6 @@ static int keep__print(const struct persistent_keep *keep, u64 tasks_bytes)
 		"[ perf record: read it with 'perf record -e persistent/%s/ -a', delete it with 'perf ctl -d %s' ]\n",
 		keep->name, keep->name);
 	persistent_info__exit(&info);
-	return 0;
 }
 
 /* In a cgroup it is for the user to know which tasks those are. */
@@ -285,7 +288,7 @@ static int keep__open_and_publish(const struct persistent_keep *keep, struct evl
 	if (!err)
 		persistent__note_command(id, &perf_env);
 	if (!err && !quiet)
-		err = keep__print(keep, tasks_bytes);
+		keep__print(keep, tasks_bytes);
 	return err;
 }
 

@@ -181,10 +181,13 @@ static int read_to_file(const char *event, const char *path,
 			const struct persistent_save_opts *opts)
 {
 	const char *argv[10] = { "record", "-N", "-e", event, "-o", path, };
+	char level[sizeof("--compression-level=4294967295")];
 	int argc = 6;
 
-	if (opts->compress)
-		argv[argc++] = opts->compress;
+	if (opts->comp_level) {
+		scnprintf(level, sizeof(level), "--compression-level=%u", opts->comp_level);
+		argv[argc++] = level;
+	}
 	if (opts->last) {
 		argv[argc++] = "--last";
 		argv[argc++] = opts->last;
@@ -197,11 +200,10 @@ static int read_to_file(const char *event, const char *path,
 
 #define MAX_COMP_LEVEL	22
 
-/* zstd:3, which is to be freed in the words of perf record */
-static int parse_compress(const char *str, char **option)
+/* zstd, or with a level, as in zstd:3 */
+static int parse_compress(const char *str, u32 *comp_level)
 {
 	const char *level = strchr(str, ':');
-	u32 nr = 1;
 
 #ifndef HAVE_ZSTD_SUPPORT
 	pr_err("--compress needs zstd, which this perf was built without: see 'perf version --build-options'.\n");
@@ -211,34 +213,27 @@ static int parse_compress(const char *str, char **option)
 		pr_err("--compress takes zstd, or a level, too, as in zstd:3: not '%s'.\n", str);
 		return -1;
 	}
-	if (level && persistent__parse_number("--compress zstd:", level + 1, 1, MAX_COMP_LEVEL,
-					      &nr))
-		return -1;
-	return asprintf(option, "--compression-level=%u", nr) < 0 ? -ENOMEM : 0;
+	*comp_level = 1;
+	return level ? persistent__parse_number("--compress zstd:", level + 1, 1, MAX_COMP_LEVEL,
+						comp_level) : 0;
 }
 
 int perf_ctl__save(int nr_names __maybe_unused, const char **names)
 {
 	struct persistent_save_opts *opts = &perf_ctl.save;
-	char *compress = NULL;
 	u64 last;
-	int err;
 
 	if (record_limits__parse(&opts->limits, perf_ctl.max_files, perf_ctl.max_total))
 		return -1;
 	if (perf_ctl.last && persistent__parse_duration("--last", perf_ctl.last, &last))
 		return -1;
-
-	if (perf_ctl.compress && parse_compress(perf_ctl.compress, &compress))
+	if (perf_ctl.compress && parse_compress(perf_ctl.compress, &opts->comp_level))
 		return -1;
 
 	opts->last = perf_ctl.last;
-	opts->compress = compress;
 	opts->command = perf_ctl.command;
 	opts->read = read_to_file;
-	err = persistent__save(names[0], opts);
-	free(compress);
-	return err;
+	return persistent__save(names[0], opts);
 }
 
 /* Where it cannot be done to one of them, it is done to the others. */
@@ -299,9 +294,10 @@ static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
 {
 	int nr = persistent_ns__count_snapshots(ns);
 
-	if (!persistent_ns__look_again(ns))
-		tell("[ perf ctl: '%s.%u' holds what '%s' recorded; %d of at most %u snapshots kept ]\n",
-		     ns->name, number, ns->name, nr, ns->keep);
+	if (persistent_ns__look_again(ns))
+		return;
+	tell("[ perf ctl: '%s.%u' holds what '%s' recorded; %d of at most %u snapshots kept ]\n",
+	     ns->name, number, ns->name, nr, ns->keep);
 }
 
 /* A snapshot that failed does not change what the next ones may take. */
@@ -406,7 +402,7 @@ static void tell_how_often(const struct persistent_ns *ns, const struct perf_eve
 		tell("[ perf ctl: one snapshot in 1s at most, --cool-down changes that ]\n");
 
 	if (!trigger->times || trigger->times > ns->keep)
-		tell("[ perf ctl: the newest %u are kept, 'perf ctl --keep' changes that; '--times %u' keeps the first ones ]\n",
+		tell("[ perf ctl: the newest %u are kept (--keep); --times %u keeps the first ]\n",
 		     ns->keep, ns->keep);
 }
 
@@ -421,8 +417,9 @@ static void tell_memory(struct persistent_ns *ns)
 	unit_number__scnprintf_exact(now, sizeof(now), bytes);
 	unit_number__scnprintf_exact(sum, sizeof(sum), bytes * kept);
 	unit_number__scnprintf_exact(most, sizeof(most), bytes * (kept + ns->keep));
-	tell("[ perf ctl: buffers of %s, %s with %u snapshots and %u spares, %s at most with what readers keep mapped ]\n",
-	     now, sum, ns->keep, ns->spares, most);
+	tell("[ perf ctl: buffers of %s, %s with %u snapshots and %u spares ]\n",
+	     now, sum, ns->keep, ns->spares);
+	tell("[ perf ctl: %s at most, with what readers keep mapped ]\n", most);
 }
 
 static int add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger)

@@ -10,7 +10,7 @@ struct persistent_save_opts {
 	const char	*dir;
 	struct record_limits limits;
 	const char	*last;		/* of each snapshot, as in 30s; NULL: all of it */
-	const char	*compress;	/* as perf record has it, or NULL */
+	u32		comp_level;	/* of zstd; 0: not compressed */
 	const char	**command;	/* to run for each file, or NULL */
 	/* Writes what @event holds to the file @path; called in a process of its own */
 	int		(*read)(const char *event, const char *path,

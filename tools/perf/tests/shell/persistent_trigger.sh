@@ -175,7 +175,8 @@ test_keep() {
 	same "kept" 2 "$(kept)"
 	says "what is kept" "newest 2 are kept"
 	says "how much memory that is" "buffers of $(exact "$bytes"),\
- $(exact $((3 * bytes))) with 2 snapshots and 0 spares, $(exact $((5 * bytes))) at most"
+ $(exact $((3 * bytes))) with 2 snapshots and 0 spares"
+	says "and how much it can be" "$(exact $((5 * bytes))) at most, with what readers"
 	eventually "take three" takes 3
 	eventually "no more than 2" gone "${ns}_keep.1"
 	check "more" "${add[@]}" --keep 3 -q

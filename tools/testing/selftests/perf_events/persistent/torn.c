@@ -306,6 +306,9 @@ TEST_F_TIMEOUT(torn, live, 7200)
 		if (!pid)
 			write_calls(self->shared, i, w->cpu);
 		w->pid = pid;
+		/* fork_child() calls getppid(), too, with whatever there is in registers. */
+		while (!__atomic_load_n(&self->shared->done[i], __ATOMIC_ACQUIRE))
+			sched_yield();
 		ASSERT_EQ(0, add_events(w, &attr, self->ns, &id)) TH_LOG("CPU %d", w->cpu);
 	}
 	for (i = 0; i < self->nr_writers; i++)

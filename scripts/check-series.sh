@@ -238,9 +238,10 @@ objects()
 		[ -e "$src/$file" ] || continue
 		# Is included there, and no object of its own.
 		[ "$file" != kernel/sched/clock.c ] || file=kernel/sched/build_utility.c
-		# An option may keep it out; make knows, and says "nothing to be done".
-		if [[ $file = @(kernel/events/persistent|samples/perf_persistent/)*.c &&
-			$set = off ]]; then
+		# Without the option nothing of it is built, nor before there is one.
+		if [[ $file = @(kernel/events/persistent|samples/perf_persistent/)*.c ]] &&
+		   { [ "$set" = off ] ||
+		     ! grep -qs PERF_EVENTS_PERSISTENT "$src/init/Kconfig"; }; then
 			continue
 		fi
 		echo "${file%.c}.o"
@@ -318,7 +319,8 @@ check_sparse()
 	base_kernel || return
 	checkout "$commit" || return
 	mapfile -t files < <(kernel_files <<<"$touched")
-	if grep -q '\.h$' <<<"${files[*]}"; then
+	# The commit with the option is the first that builds the files of the feature.
+	if grep -qE '\.h$|^init/Kconfig$' < <(printf '%s\n' "${files[@]}"); then
 		mapfile -t files < <(kernel_files <<<"$all_touched")
 	fi
 	for set in "$@"; do

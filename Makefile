@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 
+# The base that all is made for: 6.12, or a folder of bases/, as in make BASE=7.3 kernel.
+# What is made of another one than the usual is in build/BASE.
+export BASE ?=
+BUILD := build$(if $(wildcard bases/$(BASE)/BASE),/$(BASE))
+
 # Other kernels than the usual one. KERNEL is its O= directory, CONFIGS what is
 # merged to configure it; the name of a fragment in configs/ stands for both:
 #   make test KERNEL=debug
-KERNEL ?= build/kernel
+KERNEL ?= $(BUILD)/kernel
 CONFIGS ?= configs/vm.config
 ifneq ($(wildcard configs/$(KERNEL).config),)
 override CONFIGS := configs/vm.config configs/$(KERNEL).config
-override KERNEL := build/kernel-$(KERNEL)
+override KERNEL := $(BUILD)/kernel-$(KERNEL)
 endif
 # Some scripts work in another directory.
 override KERNEL := $(abspath $(KERNEL))
@@ -42,7 +47,7 @@ demo: kernel perf ## show it all on a real workload in a guest
 demo-notool: ## a recorder on a machine without perf, read on this one
 	@$(MAKE) --no-print-directory kernel KERNEL=boot
 	@scripts/deps.sh vm demo boot
-	@KERNEL=build/kernel-boot scripts/demo-notool.sh
+	@KERNEL=$(BUILD)/kernel-boot scripts/demo-notool.sh
 
 tour: kernel perf ## the demo, and all the other commands
 	@scripts/deps.sh vm demo
@@ -82,7 +87,7 @@ test-hazards: kernel selftests ## show that each test fails without what it guar
 test-exact: kernel selftests ## ROUNDS=1000: once stop, snapshot, disable or delete have returned, no record comes
 	@scripts/deps.sh vm
 	@BUSY_ROUNDS=$(ROUNDS) BUSY_CALLS=1000 scripts/vm.sh -s 4 -t 7200 \
-		sh -c 'build/selftests/tracepoint -f busy && build/selftests/stop -f busy'
+		sh -c '$(BUILD)/selftests/tracepoint -f busy && $(BUILD)/selftests/stop -f busy'
 
 test-ends: kernel perf ## reboot, panic, oops, warning, hung task, and a module unloaded
 	@scripts/deps.sh vm
@@ -91,7 +96,7 @@ test-ends: kernel perf ## reboot, panic, oops, warning, hung task, and a module 
 test-boot: perf ## without perf: busybox alone, the command line, machine checks
 	@$(MAKE) --no-print-directory kernel KERNEL=boot
 	@scripts/deps.sh vm boot
-	@KERNEL=build/kernel-boot scripts/test-boot.sh
+	@KERNEL=$(BUILD)/kernel-boot scripts/test-boot.sh
 
 test-fleet: kernel perf ## three guests with a broker: one trigger, a file of each, one timeline
 	@scripts/deps.sh vm fleet
@@ -105,7 +110,7 @@ MINUTES ?= 20
 stress: kernel selftests ## KERNEL=debug MINUTES=20: everything at once, at random
 	@scripts/deps.sh vm
 	@scripts/vm.sh -s 4 -m 3072 -t $$(($(MINUTES) * 60 + 300)) \
-		build/selftests/stress -m $(MINUTES) $(if $(SEED),-s $(SEED))
+		$(BUILD)/selftests/stress -m $(MINUTES) $(if $(SEED),-s $(SEED))
 
 ROUNDS ?= 1000
 CYCLES ?= 100000
@@ -113,18 +118,18 @@ test-rounds: kernel selftests ## KERNEL=kmemleak ROUNDS=1000 CYCLES=100000: CPUs
 	@scripts/deps.sh vm
 	@HOTPLUG_ROUNDS=$(ROUNDS) PERSISTENT_CYCLES=$(CYCLES) scripts/vm.sh -s 4 -m 3072 -t 10800 \
 		bash -o pipefail -c 'for t in "hotplug -t loop" "many -t cycles" "many -t tracepoint_cycles"; do \
-			build/selftests/$$t | tee /tmp/log || exit; ! grep "# SKIP" /tmp/log || exit; done'
+			$(BUILD)/selftests/$$t | tee /tmp/log || exit; ! grep "# SKIP" /tmp/log || exit; done'
 
 SECONDS ?= 60
 fuzz: kernel selftests ## SECONDS=60 SEED=: odd arguments for the new calls
 	@scripts/deps.sh vm
 	@scripts/vm.sh -s 2 -m 3072 -t $$(($(SECONDS) + 300)) \
-		build/selftests/fuzz -t $(SECONDS) $(if $(SEED),-s $(SEED))
+		$(BUILD)/selftests/fuzz -t $(SECONDS) $(if $(SEED),-s $(SEED))
 
 kunit: ## the kernel's own tests of what a sample looks like
 	@$(MAKE) --no-print-directory kernel KERNEL=kunit
 	@scripts/deps.sh vm
-	@KERNEL=build/kernel-kunit scripts/kunit.sh
+	@KERNEL=$(BUILD)/kernel-kunit scripts/kunit.sh
 
 bench: perf ## what a record costs, beside plain perf, ftrace and LTTng, build/bench.json
 	@scripts/deps.sh vm

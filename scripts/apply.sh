@@ -51,9 +51,9 @@ lgit diff --name-only --diff-filter=A base "$end" | while read -r file; do
 done
 
 version=$(MAKEFLAGS='' make -s --no-print-directory -C "$tree" kernelversion)
-[[ $version = 6.12* ]] ||
+[[ $version = "$(sed -n "s/^PACKAGE=linux-source-//p" "$base_file")"* ]] ||
 	echo "apply: this is Linux $version, and the series is made on" \
-		"$(sed -n 's/^VERSION=//p' "$top/BASE")" >&2
+		"$(sed -n "s/^VERSION=//p" "$base_file")" >&2
 
 "$top/scripts/export.sh" >/dev/null
 patches=()

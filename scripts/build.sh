@@ -8,16 +8,19 @@
 #   LINUX    source tree (build/linux)
 #   KERNEL   O= directory of the kernel (build/kernel)
 #   PERF     and of perf (build/perf)
+#   BASE     which base, see base-lib.sh; all is in build/BASE then
 #   CONFIGS  config fragments, the last one wins (configs/vm.config)
 
 set -euo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
-src=$(realpath "${LINUX:-$top/build/linux}")
-kernel=$(realpath -m "${KERNEL:-$top/build/kernel}")
-perf=$(realpath -m "${PERF:-$top/build/perf}")
-selftests=$top/build/selftests
-bench=$top/build/bench
+# shellcheck source=scripts/base-lib.sh
+. "$top/scripts/base-lib.sh"
+src=$(realpath "${LINUX:-$base_build/linux}")
+kernel=$(realpath -m "${KERNEL:-$base_build/kernel}")
+perf=$(realpath -m "${PERF:-$base_build/perf}")
+selftests=$base_build/selftests
+bench=$base_build/bench
 dir=$src/tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)
 # What our own make was called with is not for the other makefiles.
@@ -103,6 +106,8 @@ make_module()
 case ${1-} in
 kernel)
 	configs=${CONFIGS:-$top/configs/vm.config}
+	# What the base calls otherwise comes after the first, which is for all kernels.
+	[ -z "$base_name" ] || configs="${configs%% *} $base_dir/config${configs#"${configs%% *}"}"
 	# shellcheck disable=SC2086 # a list
 	"$top/scripts/config.sh" "$src" "$kernel" $configs
 	build "$kernel" "$kernel/.config $src -type d ( -path $src/.git -o

@@ -48,7 +48,9 @@ while getopts lc: opt; do
 	esac
 done
 shift $((OPTIND - 1))
-work=$top/build/check-series
+work=$base_build/check-series
+configs=("$top"/configs/{vm,kunit}.config)
+[ -z "$base_name" ] || configs+=("$base_dir/config")
 src=$work/src good=$work/good logs=$work/log
 dir=tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)
@@ -71,7 +73,7 @@ trap 'exit 130' INT TERM
 hash_of() { sha256sum | cut -c1-24; }
 script=$(cat "$0" "$top"/scripts/{checkpatch.allow,codespell.ignore} | hash_of)
 tools=$({ gcc --version; sparse --version; grep -hE '^(# )?CONFIG_' \
-	"$top"/configs/{vm,kunit}.config; } | hash_of)
+	"${configs[@]}"; } | hash_of)
 all_touched=$(lgit diff --name-only --no-renames base HEAD)
 
 # --- What a commit touches, by what can be built of it.
@@ -221,7 +223,7 @@ kernel_config()
 	# Most objects do not know of the option.
 	[ "$1" = on ] || [ -e "$work/off" ] || [ ! -e "$work/on/vmlinux.o" ] ||
 		cp -a "$work/on" "$work/off"
-	"$top/scripts/config.sh" "$src" "$work/$1" "$top"/configs/{vm,kunit}.config \
+	"$top/scripts/config.sh" "$src" "$work/$1" "${configs[@]}" \
 		"$work/$1.config"
 }
 

@@ -12,6 +12,7 @@ packages()
 {
 	case $1 in
 	source) echo linux-source-6.12 git xz-utils make gcc ;;
+	fetch) echo apt dpkg debian-archive-keyring git xz-utils make gcc ;;
 	kernel | module) echo make gcc libc6-dev flex bison bc perl libelf-dev ccache ;;
 	perf)
 		echo make gcc g++ libc6-dev flex bison pkg-config ccache python3 \

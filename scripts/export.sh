@@ -14,7 +14,7 @@
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
-out=$top/build/series
+out=$base_build/series
 
 # letter_part WHAT SERIES
 letter_part()
@@ -41,7 +41,7 @@ letter_part()
 	diffstat) "$top/scripts/diffstat.sh" "$2" ;;
 	base)
 		# shellcheck source=BASE
-		. "$top/BASE"
+		. "$base_file"
 		echo "Debian's $PACKAGE $VERSION"
 		;;
 	*) die "a cover letter has @$1@, which nobody knows" ;;

@@ -19,12 +19,13 @@ case ${1-} in
 esac
 
 [ -e "$linux/.git" ] || die "there is no ${linux#"$top"/}; 'make source' makes it"
-exec 9>"$top/build/.source.lock"
+exec 9>"$base_build/.source.lock"
 flock 9
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
+series_root "$tmp"
 load_state
 if [ $force = 0 ] && [ -n "$saved_hash" ] && [ "$saved_hash" != "$(series_hash)" ]; then
 	die "patches/ or the new files changed since ${linux#"$top"/} was made from" \
@@ -158,15 +159,21 @@ while read -r commit in_folder <&3; do
 		>>"$out/patches/$folder/series"
 done 3<"$tmp/commit-series"
 
+# What the base has now.
+if [ -z "$base_name" ]; then
+	for file in "$top"/patches/*/series; do
+		[ -e "$file" ] || continue
+		file=${file#"$top"/}
+		echo "$file"
+		series_lines "$top/$file" | sed "s|^|${file%/*}/|"
+	done | tr -s ' ' '\n' | sort -u
+else
+	(cd "$base_dir" && find . -type f -not -path ./BASE -not -path ./config \
+		-not -name cover-letter) | sed 's|^\./||'
+fi >"$tmp/old-names"
 # A new file must not land on a file that is this repository's own.
-for file in "$top"/patches/*/series; do
-	[ -e "$file" ] || continue
-	file=${file#"$top"/}
-	echo "$file"
-	series_lines "$top/$file" | sed "s|^|${file%/*}/|"
-done | tr -s ' ' '\n' | sort -u >"$tmp/old-names"
 while read -r file; do
-	if [ -e "$top/$file" ] && ! grep -qxF "$file" "$tmp/old-names" &&
+	if [ -z "$base_name" ] && [ -e "$top/$file" ] && ! grep -qxF "$file" "$tmp/old-names" &&
 	   ! cmp -s "$top/$file" "$out/$file"; then
 		die "the new file $file would overwrite one of this repository"
 	fi
@@ -174,18 +181,48 @@ done <"$tmp/new-files"
 
 # --- The export must give the very same history.
 
-new=$(replay "$out" "$tmp")
-if ! lgit diff-tree --quiet "$head" "$new" ||
-   [ "$(lgit log --format=%an%ae%at%B "$base..$head")" != \
-     "$(lgit log --format=%an%ae%at%B "$base..$new")" ]; then
-	die "the exported patches do not give the commits they were made from"
+# replays ROOT: does what ROOT has give these commits? Sets new.
+replays()
+{
+	new=$(replay "$1" "$tmp") && lgit diff-tree --quiet "$head" "$new" &&
+		[ "$(lgit log --format=%an%ae%at%T%B "$base..$head")" = \
+		  "$(lgit log --format=%an%ae%at%T%B "$base..$new")" ]
+}
+
+replays "$out" || die "the exported patches do not give the commits they were made from"
+
+# --- Of what another base shares with the usual one, nothing is written.
+
+# is_same FILE SHARED: a patch may be at other lines
+is_same()
+{
+	case $1 in
+	*.patch) cmp -s <(sed 's/^@@ -[^@]*@@.*/@@/' "$1") <(sed 's/^@@ -[^@]*@@.*/@@/' "$2") ;;
+	*) cmp -s "$1" "$2" && [ "$(stat -c %a "$1")" = "$(stat -c %a "$2")" ] ;;
+	esac
+}
+
+if [ -n "$base_name" ]; then
+	rm -rf "$tmp/own"
+	cp -a "$out" "$tmp/own"
+	(cd "$out" && find . -type f) | sed 's|^\./||' | while read -r file; do
+		shared=$(base_dir=/nonexistent of_base "$file")
+		if [ "$file" != patches/layout ] && [ -e "$shared" ] && is_same "$out/$file" "$shared"; then
+			rm "$tmp/own/$file"
+		fi
+	done
+	if ! merge_root "$tmp/own" "$tmp/merged" || ! replays "$tmp/merged"; then
+		die "what is shared with the usual base does not give these commits"
+	fi
+	out=$tmp/own
 fi
 
 if [ $dry = 1 ]; then
-	diff -ru -x cover-letter "$top/patches" "$out/patches" >"$tmp/diff" || :
+	diff -ru -x cover-letter "$base_dir/patches" "$out/patches" >"$tmp/diff" || :
 	while read -r file; do
-		diff -u "$top/$file" "$out/$file" || :
-		[ "$(stat -c %a "$top/$file")" = "$(stat -c %a "$out/$file")" ] ||
+		[ -e "$out/$file" ] || [ -e "$base_dir/$file" ] || [ -z "$base_name" ] || continue
+		diff -u "$base_dir/$file" "$out/$file" || :
+		[ "$(stat -c %a "$base_dir/$file")" = "$(stat -c %a "$out/$file")" ] ||
 			echo "mode of $file"
 	done <"$tmp/new-files" >>"$tmp/diff" 2>&1
 	[ -s "$tmp/diff" ] || exit 0
@@ -209,24 +246,24 @@ put()
 }
 
 while read -r file; do
-	put "$out/$file" "$top/$file"
+	[ ! -e "$out/$file" ] || put "$out/$file" "$base_dir/$file"
 done <"$tmp/new-files"
 for file in "$out"/patches/*/*; do
-	put "$file" "$top/${file#"$out"/}"
+	[ ! -f "$file" ] || put "$file" "$base_dir/${file#"$out"/}"
 done
 # What the old series name and the new ones do not.
 while read -r file; do
 	case $file in
 	patches/*)
 		if [ ! -e "$out/$file" ]; then
-			rm -f "$top/$file"
-			rmdir --ignore-fail-on-non-empty "$top/$(dirname "$file")"
+			rm -f "$base_dir/$file"
+			rmdir --ignore-fail-on-non-empty "$base_dir/$(dirname "$file")"
 		fi
 		;;
 	*)
-		if ! grep -qxF "$file" "$tmp/new-files"; then
-			rm -f "$top/$file"
-			(cd "$top" && rmdir -p --ignore-fail-on-non-empty "$(dirname "$file")")
+		if [ ! -e "$out/$file" ]; then
+			rm -f "$base_dir/$file"
+			(cd "$base_dir" && rmdir -p --ignore-fail-on-non-empty "$(dirname "$file")")
 		fi
 		;;
 	esac
@@ -236,5 +273,11 @@ done <"$tmp/old-names"
 lgit update-ref -m refresh HEAD "$new"
 lgit reset -q
 lgit update-index --skip-worktree .gitignore
+series_root "$tmp"
 save_state
 echo "refresh: $total commits, $(wc -l <"$tmp/new-files") new files"
+if [ -n "$base_name" ]; then
+	echo "refresh: base $base_name has $(find "$base_dir/patches" -name '*.patch' | wc -l)" \
+		"patches and $(find "$base_dir" -type f -not -path "$base_dir/patches/*" \
+		-not -path "$base_dir/BASE" -not -path "$base_dir/config" | wc -l) new files of its own"
+fi

@@ -11,11 +11,18 @@
 # build/linux has the commits of all series in one line. patches/layout says in which
 # order, and the subject of the commit that each series begins with.
 #
-# LINUX: the git tree to work on (build/linux).
+# All of that is of the usual base. The folder of another one in bases/ has what differs
+# there, under the same names: patches (whatever their number is), new files, series and
+# layout. What it does not have is shared, see series_root().
+#
+# BASE: the base, see base-lib.sh.
+# LINUX: the git tree to work on (build/linux, or build/BASE/linux).
 
 top=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
-linux=$(realpath -m "${LINUX:-$top/build/linux}")
-layout=$top/patches/layout
+# shellcheck source=scripts/base-lib.sh
+. "$top/scripts/base-lib.sh"
+linux=$(realpath -m "${LINUX:-$base_build/linux}")
+layout=$base_dir/patches/layout
 
 die()
 {
@@ -38,6 +45,60 @@ series_lines()
 series_names()
 {
 	series_lines "$layout" | awk '{ print $1 }'
+}
+
+# of_base FILE: where the base has it, or that it has it from the usual one. A patch is the
+# same whatever its number is.
+of_base()
+{
+	local file=$base_dir/$1 same
+
+	if [ ! -e "$file" ]; then
+		file=$top/$1
+		if [[ $1 =~ ^(patches/[^/]+)/[0-9]{4}-(.*\.patch)$ ]]; then
+			for same in "$top/${BASH_REMATCH[1]}"/[0-9][0-9][0-9][0-9]-"${BASH_REMATCH[2]}"; do
+				file=$same
+			done
+		fi
+	fi
+	echo "$file"
+}
+
+# merge_root DIR ROOT: put into ROOT what the base has in DIR, and what it shares
+merge_root()
+{
+	local base_dir=$1 root=$2 name patch files file
+
+	rm -rf "$root"
+	mkdir -p "$root/patches"
+	cp "$base_dir/patches/layout" "$root/patches/layout"
+	for name in $(series_lines "$root/patches/layout" | awk '{ print $1 }'); do
+		mkdir -p "$root/patches/$name"
+		for file in series cover-letter; do
+			cp -p "$(of_base "patches/$name/$file")" "$root/patches/$name/" || return
+		done
+		series_lines "$root/patches/$name/series" >"$root/lines"
+		while read -r patch files; do
+			cp -p "$(of_base "patches/$name/$patch")" "$root/patches/$name/$patch" ||
+				return
+			for file in $files; do
+				mkdir -p "$root/$(dirname "$file")"
+				cp -p "$(of_base "$file")" "$root/$file" || return
+			done
+		done <"$root/lines"
+	done
+	rm -f "$root/lines"
+}
+
+# series_root TMP: sets root to where the patches and the new files of the base are. For
+# another base than the usual one they are put together in TMP.
+series_root()
+{
+	root=$top
+	if [ -n "$base_name" ]; then
+		root=$1/root
+		merge_root "$base_dir" "$root" || die "the series of base $base_name are not complete"
+	fi
 }
 
 # all_lines ROOT: the lines of all series in ROOT, with the folder before the patch
@@ -118,17 +179,17 @@ series_ranges()
 	[ -z "$last" ] || echo "$last $from $end"
 }
 
-# Names what all series consist of right now.
+# Names what all series in $root consist of right now.
 series_hash()
 {
 	local patch files file
 
-	all_lines "$top" | while read -r patch files; do
+	all_lines "$root" | while read -r patch files; do
 		echo "$patch $files"
-		sha256sum <"$top/patches/$patch"
+		sha256sum <"$root/patches/$patch"
 		for file in $files; do
-			[ ! -x "$top/$file" ] || echo executable
-			sha256sum <"$top/$file"
+			[ ! -x "$root/$file" ] || echo executable
+			sha256sum <"$root/$file"
 		done
 	done | sha256sum | cut -d' ' -f1
 }
@@ -243,6 +304,6 @@ exported()
 	local name
 
 	for name; do
-		find "$top/build/series/$name" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort
+		find "$base_build/series/$name" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort
 	done
 }

@@ -25,19 +25,27 @@ show_new_files()
 # Unpacked beside its place, so that an interruption leaves nothing half done.
 unpack()
 {
-	local dir=$linux.new version
+	local dir=$linux.new version tarball
 
-	"$top/scripts/deps.sh" source
 	# shellcheck source=BASE
-	. "$top/BASE"
-	version=$(dpkg-query -W -f '${Version}' "$PACKAGE")
+	. "$base_file"
+	if [ -n "${SUITE-}" ]; then
+		tarball=$base_build/source/$PACKAGE.tar.xz
+		"$top/scripts/deps.sh" fetch
+		"$top/scripts/fetch-source.sh" "$PACKAGE" "$VERSION" "$SUITE" "${tarball%/*}"
+		version=$(cat "${tarball%/*}/version")
+	else
+		tarball=/usr/src/$PACKAGE.tar.xz
+		"$top/scripts/deps.sh" source
+		version=$(dpkg-query -W -f '${Version}' "$PACKAGE")
+	fi
 	if [ "$version" != "$VERSION" ]; then
 		echo "source: the series was made on $PACKAGE $VERSION, using $version"
 	fi
 	echo "source: unpacking $PACKAGE $version into ${linux#"$top"/}"
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	tar -xf "/usr/src/$PACKAGE.tar.xz" -C "$dir" --strip-components=1
+	tar -xf "$tarball" -C "$dir" --strip-components=1
 
 	git init -q -b persistent "$dir"
 	# Files that are read often and packed never.
@@ -61,14 +69,17 @@ unpack()
 	mv "$dir" "$linux"
 }
 
-mkdir -p "$top/build"
-exec 9>"$top/build/.source.lock"
+mkdir -p "$base_build"
+exec 9>"$base_build/.source.lock"
 flock 9
 
 [ -e "$linux/.git" ] || unpack
 lgit rev-parse -q --verify 'base^{commit}' >/dev/null ||
 	die "$linux has no tag 'base'; 'make clean' removes it"
 
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+series_root "$tmp"
 load_state
 hash=$(series_hash)
 head=$(lgit rev-parse HEAD)
@@ -85,9 +96,7 @@ if [ $force = 0 ]; then
 	fi
 fi
 
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-new=$(replay "$top" "$tmp")
+new=$(replay "$root" "$tmp")
 # Writes only the files that differ, so that builds stay incremental.
 lgit reset -q --hard "$new"
 show_new_files "$linux"

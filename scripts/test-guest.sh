@@ -9,7 +9,9 @@
 # Only the shell tests of perf can be run in parts.
 
 top=$(realpath "$(dirname "$0")/..")
-PATH=$top/build/perf:$PATH
+# shellcheck source=scripts/base-lib.sh
+. "$top/scripts/base-lib.sh"
+PATH=$base_build/perf:$PATH
 
 # Of perf's own tests those that open, parse, map, record or read events. Not
 # here, as they do not pass on the unpatched tree either:
@@ -71,7 +73,7 @@ program()
 # directory.
 perf_tests()
 {
-	cd "$top/build/linux/tools/perf" || exit
+	cd "$base_build/linux/tools/perf" || exit
 	while [ $# -gt 0 ]; do
 		program "$1" perf test -S -v "$2"
 		shift 2
@@ -80,10 +82,10 @@ perf_tests()
 
 case $1 in
 selftests)
-	export TEST_MODULES=${KERNEL:-$top/build/kernel}/test_modules
+	export TEST_MODULES=${KERNEL:-$base_build/kernel}/test_modules
 	[ ! -e "$TEST_MODULES/aux_pmu.ko" ] || insmod "$TEST_MODULES/aux_pmu.ko"
-	cd "$top/build/selftests" || exit
-	dir=$top/build/linux/tools/testing/selftests/perf_events/persistent
+	cd "$base_build/selftests" || exit
+	dir=$base_build/linux/tools/testing/selftests/perf_events/persistent
 	while read -r prog; do
 		[ -e "$prog" ] || prog=$dir/$prog
 		program "${prog##*/}" "$(realpath "$prog")"
@@ -91,9 +93,9 @@ selftests)
 	;;
 faults)
 	# In a guest of its own, as it does the files of perf no good.
-	dir=$top/build/linux/tools/testing/selftests/perf_events/persistent
-	cd "$top/build/selftests" || exit
-	program fault_perf.sh env PERF="$top/build/perf/perf" "$dir/fault_perf.sh"
+	dir=$base_build/linux/tools/testing/selftests/perf_events/persistent
+	cd "$base_build/selftests" || exit
+	program fault_perf.sh env PERF="$base_build/perf/perf" "$dir/fault_perf.sh"
 	;;
 kunit)
 	# They ran when the kernel booted, and theirs is TAP within TAP.
@@ -127,9 +129,9 @@ perf | perf-long)
 	;;
 regression | regression-long)
 	[ "$1" = regression ] || regression=$regression_long
-	[ "$1" != regression ] || program tracepoint "$top/build/selftests/tracepoint"
+	[ "$1" != regression ] || program tracepoint "$base_build/selftests/tracepoint"
 	mapfile -t names < <(grep . <<<"$regression")
-	cd "$top/build/linux/tools/perf" || exit
+	cd "$base_build/linux/tools/perf" || exit
 	program perf perf test -S -v "${names[@]}"
 	;;
 esac 2>&1

@@ -22,8 +22,10 @@
 set -uo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
-kernel=$(realpath "${KERNEL:-$top/build/kernel}")
-logs=$top/build/test
+# shellcheck source=scripts/base-lib.sh
+. "$top/scripts/base-lib.sh"
+kernel=$(realpath "${KERNEL:-$base_build/kernel}")
+logs=$base_build/test
 stages=${TEST_STAGES:-perf selftests regression readme}
 
 # On a kernel that can let any allocation fail, perf has to cope with that, too.
@@ -46,18 +48,18 @@ perf data join makes one file'
 unpatched=0
 if [ "${1-}" = -l ]; then
 	stages='perf-long regression-long'
-	logs=$top/build/test-long
+	logs=$base_build/test-long
 	TEST_CPUS=${TEST_CPUS:-4}
 fi
 if [ "${1-}" = -u ]; then
 	unpatched=1
 	stages='perf selftests'
-	logs=$top/build/test-unpatched
-	kernel=$top/build/kernel-base
-	base=$top/build/linux-base
+	logs=$base_build/test-unpatched
+	kernel=$base_build/kernel-base
+	base=$base_build/linux-base
 	if [ ! -e "$base/Makefile" ]; then
-		git -C "$top/build/linux" worktree prune
-		git -C "$top/build/linux" worktree add -f -q --detach "$base" base || exit
+		git -C "$base_build/linux" worktree prune
+		git -C "$base_build/linux" worktree add -f -q --detach "$base" base || exit
 	fi
 	LINUX=$base KERNEL=$kernel "$top/scripts/build.sh" kernel || exit
 fi

@@ -33,6 +33,8 @@ set -eu
 
 top=$(realpath "$(dirname "$0")/..")
 build=$top/build
+# shellcheck source=scripts/base-lib.sh
+. "$top/scripts/base-lib.sh"
 
 usage()
 {
@@ -46,7 +48,7 @@ die()
 	exit 125
 }
 
-cpus=2 mem=2048 args='' limit='' kernel=${KERNEL:-$build/kernel}
+cpus=2 mem=2048 args='' limit='' kernel=${KERNEL:-$base_build/kernel}
 while getopts s:m:a:t:k:h opt; do
 	case $opt in
 	s) cpus=$OPTARG ;;

@@ -680,7 +680,7 @@ static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
 /* Entries tell whether the task is to be scheduled, which somebody may want at any time. */
 static unsigned int tp_resched(void)
 {
-	return (tif_need_resched() ? 1 : 0) + (test_preempt_need_resched() ? 2 : 0);
+	return tracing_gen_ctx_irq_test(0);
 }
 
 /* All three on the same CPU, with the same to tell. */
@@ -803,7 +803,8 @@ static void test_tp_flags(struct kunit *test)
 		HARDIRQ_OFFSET + SOFTIRQ_OFFSET, 3 * PREEMPT_OFFSET, 20 * PREEMPT_OFFSET,
 	};
 	/* May come at any time */
-	const unsigned int resched = (TRACE_FLAG_NEED_RESCHED | TRACE_FLAG_PREEMPT_RESCHED) << 16;
+	const unsigned int resched = (TRACE_FLAG_NEED_RESCHED | TRACE_FLAG_NEED_RESCHED_LAZY |
+				      TRACE_FLAG_PREEMPT_RESCHED) << 16;
 	struct test_tp *tp = tp_create(test);
 	unsigned int inlined, full;
 	unsigned long flags;

@@ -623,8 +623,10 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 
 	rb->mmap_locked = pages;
 	rb->mmap_ucounts = ucounts;
+	/* rb_alloc() may have chosen whoever calls. */
+	free_uid(rb->mmap_user);
 	rb->mmap_user = get_uid(ns->cred->user);
-	atomic_set(&rb->mmap_count, 1);
+	refcount_set(&rb->mmap_count, 1);
 	return rb;
 }
 
@@ -656,7 +658,9 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 	WRITE_ONCE(rb->held, false);
 	rb->owner = NULL;
 	atomic_set(&rb->needs, 0);
-	atomic_set_release(&rb->mmap_count, 1);
+	/* Whoever can map it sees it empty. */
+	smp_wmb();
+	refcount_set(&rb->mmap_count, 1);
 }
 
 /**
@@ -676,7 +680,7 @@ struct perf_buffer *perf_member_map_buffer(struct perf_member *member)
 		rb = READ_ONCE(member->rb);
 		if (!rb || !refcount_inc_not_zero(&rb->refcount))
 			return NULL;
-		if (atomic_inc_not_zero(&rb->mmap_count)) {
+		if (refcount_inc_not_zero(&rb->mmap_count)) {
 			perf_set_mapped(rb);
 			return rb;
 		}

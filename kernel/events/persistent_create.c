@@ -8,7 +8,6 @@
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/export.h>
-#include <linux/init_task.h>
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -571,7 +570,7 @@ s64 perf_persistent_create(const char *name, const char *const *events, unsigned
 		return -EINVAL;
 
 	/* Whoever loads a module may be less than root. */
-	old = override_creds(&init_cred);
+	old = override_creds(kernel_cred());
 	ret = parse_all(events, nr, &specs, &error);
 	if (!ret)
 		ret = perf_persist_create_from(name, &specs, size, flags & PERF_PERSISTENT_TASKS,
@@ -604,7 +603,7 @@ int perf_persistent_delete(u64 id)
 
 	if (!ns)
 		return -ENODEV;
-	old = override_creds(&init_cred);
+	old = override_creds(kernel_cred());
 	ret = perf_persist_delete(ns);
 	revert_creds(old);
 	perf_persist_put(ns);

@@ -210,7 +210,11 @@ static void enter_node(struct kernfs_node *kn, struct perf_fs_dir *dir)
  */
 struct perf_fs_dir *perf_fs_leave(struct kernfs_open_file *of)
 {
-	return leave_node(of->kn, of->kn->parent->priv);
+	struct kernfs_node *parent = kernfs_get_parent(of->kn);
+	struct perf_fs_dir *dir = leave_node(of->kn, parent->priv);
+
+	kernfs_put(parent);
+	return dir;
 }
 
 /**
@@ -542,10 +546,12 @@ static long delete_ns(struct perf_fs_dir *dir)
 
 static int fs_rmdir(struct kernfs_node *kn)
 {
+	struct kernfs_node *parent = kernfs_get_parent(kn);
 	struct perf_fs_dir *dir;
 	int ret;
 
-	if (kn->parent != kernfs_root_to_node(perf_fs_root))
+	kernfs_put(parent);
+	if (parent != kernfs_root_to_node(perf_fs_root))
 		return -EPERM;
 	if (!perfmon_capable())
 		return -EACCES;

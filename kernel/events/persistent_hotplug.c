@@ -173,7 +173,7 @@ static void drop_cover(struct perf_cover *cover)
 
 	/* Without its mmap_mutex, as nobody else can see it. */
 	if (event)
-		perf_member_unmake(event, atomic_read(&event->mmap_count) ? event->rb : NULL);
+		perf_member_unmake(event, refcount_read(&event->mmap_count) ? event->rb : NULL);
 	cover->event = NULL;
 }
 
@@ -235,7 +235,7 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 	perf_member_add(ns, member);
 	refcount_inc(&member->openers);
 	member->held = true;
-	if (atomic_read(&event->mmap_count)) {
+	if (refcount_read(&event->mmap_count)) {
 		perf_member_set_buffer(member, event->rb);
 		/* NULL if the model was claimed meanwhile */
 		if (model_rb)

@@ -245,7 +245,7 @@ enum perf_member_state {
  * @node:	in perf_persist_ns::members
  * @filter:	what SET_FILTER was given, unless event->filter has it: addresses, or
  *		functions; protected by event->ctx->mutex
- * @deferred:	in perf_member_deferred
+ * @deferred:	in perf_member_deferred, when nobody is left to ask for @missed
  * @name:	name of the namespace that it is going to make, or NULL
  * @label:	what people call this event, or NULL
  * @format:	of its tracepoint, from when it joins a namespace on, or NULL
@@ -273,12 +273,14 @@ struct perf_member {
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;
 	char			*filter;
-	struct llist_node	deferred;
 	char			*name;
 	char			*label;
 	struct perf_format	*format;
 	struct perf_action	*action;
-	u64			missed;
+	union {
+		u64			missed;
+		struct llist_node	deferred;
+	};
 	atomic64_t		lost_at_stop;
 };
 

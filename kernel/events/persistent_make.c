@@ -142,7 +142,7 @@ int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns
 	refcount_inc(&rb->refcount); /* that of the event */
 
 	mutex_lock(&event->mmap_mutex);
-	atomic_inc(&event->mmap_count);
+	refcount_set(&event->mmap_count, 1);
 	perf_event_attach_buffer(event, rb);
 	mutex_unlock(&event->mmap_mutex);
 	return 0;

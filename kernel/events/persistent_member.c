@@ -391,32 +391,14 @@ static void detach_cgroup(struct perf_event *event)
  */
 void perf_event_revoke(struct perf_event *event)
 {
-	static struct pmu revoked_pmu;
-	struct pmu *pmu = event->pmu;
-
 	irq_work_sync(&event->pending_irq);
 	irq_work_sync(&event->pending_disable_irq);
 	unaccount_event(event);
 	detach_cgroup(event);
-	perf_event_free_bpf_prog(event);
-	perf_addr_filters_splice(event, NULL);
 	if (event->attach_state & PERF_ATTACH_CALLCHAIN)
 		put_callchain_buffers();
 	event->attach_state &= ~PERF_ATTACH_CALLCHAIN;
-	if (event->attach_state & PERF_ATTACH_EXCLUSIVE)
-		exclusive_event_destroy(event);
-	if (event->destroy)
-		event->destroy(event);
-	event->destroy = NULL;
-	put_pmu_ctx(event->pmu_ctx);
-	event->pmu_ctx = NULL;
-
-	/* This one is to be told of munmap(), and is no module. */
-	if (pmu->event_mapped || pmu->event_unmapped)
-		return;
-	scoped_guard(mutex, &event->mmap_mutex)
-		WRITE_ONCE(event->pmu, &revoked_pmu);
-	module_put(pmu->module);
+	perf_event_revoke_pmu(event);
 }
 
 /**
@@ -605,9 +587,8 @@ int perf_member_hold(struct perf_member *member)
 	 * buffer has one holder, whoever else has it mapped. That it is one of this
 	 * namespace is for perf_member_check_output().
 	 */
-	if (rb && !rb->held && atomic_read(&event->mmap_count) &&
-	    atomic_inc_not_zero(&rb->mmap_count)) {
-		atomic_inc(&event->mmap_count);
+	if (rb && !rb->held && refcount_inc_not_zero(&event->mmap_count)) {
+		refcount_inc(&rb->mmap_count);
 		refcount_inc(&rb->refcount);
 		perf_member_set_buffer(member, rb);
 	}

@@ -164,10 +164,6 @@ static void swap_members(struct perf_persist_ns *snap)
 		if (sm->own && !sm->copy)
 			swap_hold(sm);
 	}
-	for_each_snapshot_member(sm, member, snap) {
-		if (is_swapped(sm) && !sm->own)
-			swap_hold(sm);
-	}
 
 	/* Whoever writes to the buffer of another finds it paused if it is to be. */
 	for_each_snapshot_member(sm, member, snap) {

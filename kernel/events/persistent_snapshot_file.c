@@ -44,7 +44,7 @@ static void snapshot_vm_open(struct vm_area_struct *vma)
 	struct perf_buffer *rb = vma->vm_private_data;
 
 	refcount_inc(&rb->refcount);
-	atomic_inc(&rb->mmap_count);
+	refcount_inc(&rb->mmap_count);
 }
 
 static void snapshot_vm_close(struct vm_area_struct *vma)
@@ -61,7 +61,6 @@ static int snapshot_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
 static const struct vm_operations_struct snapshot_vm_ops = {
 	.open		= snapshot_vm_open,
 	.close		= snapshot_vm_close,
-	.fault		= perf_mmap_fault,
 	.may_split	= snapshot_vm_may_split,
 };
 
@@ -80,7 +79,7 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 	ret = security_perf_event_read(sm->m.event);
 	if (ret)
 		return ret;
-	if (!sm->own && !READ_ONCE(sm->m.rb))
+	if (!sm->own)
 		return -EBUSY;
 
 	rb = perf_member_map_buffer(&sm->m);
@@ -95,7 +94,11 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
 	vma->vm_private_data = rb;
 	vma->vm_ops = &snapshot_vm_ops;
-	return 0;
+	ret = perf_mmap_map_range(rb, vma);
+	/* Nobody closes what could not be mapped. */
+	if (ret)
+		perf_persist_free_buffer(rb);
+	return ret;
 }
 
 /* As of an event whose task is gone: nothing more comes. */

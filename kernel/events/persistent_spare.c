@@ -271,17 +271,6 @@ static struct perf_snapshot_member *find_used(struct perf_persist_ns *old,
 	return rb && data_page_nr(rb) == sm->nr_pages ? used : NULL;
 }
 
-/* How many members of its snapshot have the buffer of @used mapped */
-static int nr_holders(struct perf_snapshot_member *used)
-{
-	struct perf_snapshot_member *sm;
-	int nr = 1;
-
-	for (sm = used->next_writer; sm; sm = sm->next_writer)
-		nr += sm->m.rb == used->m.rb;
-	return nr;
-}
-
 /* Does anybody have its pages, without a mapping? They may be in a pipe, see vmsplice(). */
 static bool is_pinned(struct perf_buffer *rb)
 {
@@ -296,16 +285,13 @@ static bool is_pinned(struct perf_buffer *rb)
 }
 
 /* Nobody maps it from here on, see perf_member_map_buffer(). */
-static bool freeze_buffer(struct perf_snapshot_member *used)
+static bool freeze_buffer(struct perf_buffer *rb)
 {
-	struct perf_buffer *rb = used->m.rb;
-	int nr = nr_holders(used);
-
-	if (atomic_cmpxchg(&rb->mmap_count, nr, 0) != nr)
+	if (!refcount_dec_if_one(&rb->mmap_count))
 		return false;
 	if (!is_pinned(rb))
 		return true;
-	atomic_set(&rb->mmap_count, nr);
+	refcount_set(&rb->mmap_count, 1);
 	return false;
 }
 
@@ -315,8 +301,8 @@ static void unfreeze_buffers(struct perf_persist_ns *old)
 	struct perf_member *member;
 
 	for_each_snapshot_member(sm, member, old) {
-		if (sm->own && member->rb)
-			atomic_cmpxchg(&member->rb->mmap_count, 0, nr_holders(sm));
+		if (sm->own && member->rb && !refcount_read(&member->rb->mmap_count))
+			refcount_set(&member->rb->mmap_count, 1);
 	}
 }
 
@@ -329,7 +315,7 @@ static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *ol
 		if (!sm->own)
 			continue;
 		used = find_used(old, sm);
-		if (!used || atomic_read(&used->m.rb->mmap_count) != nr_holders(used) ||
+		if (!used || refcount_read(&used->m.rb->mmap_count) != 1 ||
 		    is_pinned(used->m.rb))
 			return false;
 	}
@@ -340,14 +326,7 @@ static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *ol
 static struct perf_buffer *take_buffer(struct perf_snapshot_member *used)
 {
 	struct perf_buffer *rb = used->m.rb;
-	struct perf_snapshot_member *sm;
 
-	for (sm = used->next_writer; sm; sm = sm->next_writer) {
-		if (sm->m.rb != rb)
-			continue;
-		WRITE_ONCE(sm->m.rb, NULL);
-		ring_buffer_put(rb); /* not the last */
-	}
 	WRITE_ONCE(used->m.rb, NULL);
 	return rb;
 }
@@ -373,7 +352,7 @@ bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *o
 
 	for_each_snapshot_member(sm, member, snap) {
 		/* A reader may have been faster. */
-		if (sm->own && !freeze_buffer(find_used(old, sm))) {
+		if (sm->own && !freeze_buffer(find_used(old, sm)->m.rb)) {
 			unfreeze_buffers(old);
 			return false;
 		}

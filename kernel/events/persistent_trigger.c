@@ -351,8 +351,7 @@ static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
 	/* Nothing of the caller's memory is behind it. */
 	strscpy_pad(trigger->arg.label, arg->label);
 	trigger->irq_work = IRQ_WORK_INIT_HARD(trigger_irq_work);
-	hrtimer_init(&trigger->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	trigger->timer.function = trigger_timer;
+	hrtimer_setup(&trigger->timer, trigger_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	INIT_WORK(&trigger->work, trigger_worker);
 	return trigger;
 }

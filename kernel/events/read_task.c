@@ -119,8 +119,7 @@ static int visit_files(struct task_struct *task, buffer_fn fn, void *data)
 	int ret = 0;
 
 	for (fd = 0; !ret; fd++) {
-		scoped_guard(rcu)
-			file = task_lookup_next_fdget_rcu(task, &fd);
+		file = fget_task_next(task, &fd);
 		if (!file)
 			break;
 		ret = visit_file(file, fn, data);

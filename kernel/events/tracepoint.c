@@ -93,14 +93,14 @@ static u32 tp_plan(struct perf_event *event)
 }
 
 /* What an architecture says of a hit in the kernel, of the host. */
-static u16 tp_misc(void)
+static u16 tp_misc(struct perf_event *event)
 {
 	struct pt_regs regs = {};
 
 	if (perf_guest_state())
 		return PERF_RECORD_MISC_KERNEL;
 	perf_fetch_caller_regs(&regs);
-	return perf_misc_flags(&regs);
+	return perf_misc_flags(event, &regs);
 }
 
 /**
@@ -118,7 +118,7 @@ void perf_tp_plan_make(struct perf_event *event)
 		WRITE_ONCE(event->tp_plan, 0);
 		return;
 	}
-	event->tp_misc = tp_misc();
+	event->tp_misc = tp_misc(event);
 	event->tp_size = sizeof(struct perf_event_header) + event->header_size +
 			 event->id_header_size + sizeof(u32);
 	/* For NMI handlers that record this event. */
@@ -326,16 +326,10 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	/* What the fields do not fill is not to be what was there before. */
 	put_unaligned(0ULL, (u64 *)(record + size - sizeof(u64)));
 
-	/* As tracing_gen_ctx_flags(), with less to do when interrupts were enabled. */
 	pc = preempt_count();
 	if (in_task)
 		pc &= TP_IN_TASK;
-	if (!IS_ENABLED(CONFIG_TRACE_IRQFLAGS_SUPPORT))
-		ctx = tracing_gen_ctx_irq_pc(TRACE_FLAG_IRQS_NOSUPPORT, pc);
-	else if (likely(!irqs_disabled_flags(sample->flags)))
-		ctx = tracing_gen_ctx_irq_pc(0, pc);
-	else
-		ctx = tracing_gen_ctx_irq_pc(TRACE_FLAG_IRQS_OFF, pc);
+	ctx = tracing_gen_ctx_flags_pc(sample->flags, pc);
 	tracing_generic_entry_update(record, sample->probe->event.type, ctx);
 	*raw = record;
 	return true;
@@ -475,8 +469,8 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	/* Records of user_events have any size. */
 	if (unlikely(!regs || !IS_ALIGNED(size + sizeof(u32), sizeof(u64))))
 		return false;
-	misc = perf_misc_flags(regs);
-	ip = perf_instruction_pointer(regs);
+	misc = perf_misc_flags(event, regs);
+	ip = perf_instruction_pointer(event, regs);
 
 	guard(irqsave)();
 	plan = READ_ONCE(event->tp_plan);

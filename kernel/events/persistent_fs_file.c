@@ -274,7 +274,7 @@ static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 	if (!member)
 		return -ENOENT;
 	/* It may have been published after the namespace was asked about. */
-	ret = perf_member_may_see(member);
+	ret = perf_member_may_list(member);
 	if (ret)
 		return ret;
 

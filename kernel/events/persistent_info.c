@@ -324,7 +324,7 @@ long perf_persist_get_next_member(struct perf_persist_ns *ns,
 	fill_member(&info, member);
 	info.head = 0;
 	fill_attr(&attr, member);
-	withheld = perf_member_may_see(member);
+	withheld = perf_member_may_list(member);
 	if (withheld) {
 		info.flags |= PERF_PERSIST_ATTR_WITHHELD;
 		memset(info.label, 0, sizeof(info.label));

@@ -519,6 +519,7 @@ void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec);
 void perf_member_set_needs(struct perf_member *member);
 int perf_member_may_open(struct perf_member *member);
 int perf_member_may_see(struct perf_member *member);
+int perf_member_may_list(struct perf_member *member);
 int perf_persist_may_see(struct perf_persist_ns *ns);
 int perf_persist_may_create(void);
 int perf_persist_may_write(struct perf_persist_ns *ns);

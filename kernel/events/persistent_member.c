@@ -587,8 +587,9 @@ int perf_member_hold(struct perf_member *member)
 	 * buffer has one holder, whoever else has it mapped. That it is one of this
 	 * namespace is for perf_member_check_output().
 	 */
-	if (rb && !rb->held && refcount_inc_not_zero(&event->mmap_count)) {
-		refcount_inc(&rb->mmap_count);
+	if (rb && !rb->held && refcount_read(&event->mmap_count) &&
+	    refcount_inc_not_zero(&rb->mmap_count)) {
+		refcount_inc(&event->mmap_count);
 		refcount_inc(&rb->refcount);
 		perf_member_set_buffer(member, rb);
 	}

@@ -142,19 +142,9 @@ static int check_needs(unsigned int needs)
 	return ret;
 }
 
-/**
- * perf_member_may_open - may the caller open a member
- * @member:	the member, with the lock held
- *
- * A creator may have had more rights than the caller, and a buffer shows the records
- * of everybody who writes to it or once did. The buffer knows what it took to make
- * those events. The LSM is asked about the members among them that are still there.
- *
- * Return: 0, -EACCES, -EPERM, or what the LSM says.
- */
-int perf_member_may_open(struct perf_member *member)
+/* May the caller have what @member itself was made for? The LSM is asked about it alone. */
+static int may_read(struct perf_member *member)
 {
-	struct perf_member *writer = NULL;
 	unsigned int needs;
 	int ret;
 
@@ -170,8 +160,24 @@ int perf_member_may_open(struct perf_member *member)
 	}
 
 	ret = check_needs(needs);
-	if (!ret)
-		ret = security_perf_event_read(member->event);
+	return ret ? ret : security_perf_event_read(member->event);
+}
+
+/**
+ * perf_member_may_open - may the caller open a member
+ * @member:	the member, with the lock held
+ *
+ * A creator may have had more rights than the caller, and a buffer shows the records
+ * of everybody who writes to it or once did. The buffer knows what it took to make
+ * those events. The LSM is asked about the members among them that are still there.
+ *
+ * Return: 0, -EACCES, -EPERM, or what the LSM says.
+ */
+int perf_member_may_open(struct perf_member *member)
+{
+	struct perf_member *writer = NULL;
+	int ret = may_read(member);
+
 	while (!ret && (writer = member->ns->next_writer(member, writer))) {
 		if (writer != member)
 			ret = security_perf_event_read(writer->event);
@@ -180,7 +186,7 @@ int perf_member_may_open(struct perf_member *member)
 }
 
 /**
- * perf_member_may_see - may the caller see what a member is about
+ * perf_member_may_see - may the caller see what a member recorded
  * @member:	the member, with the lock held
  *
  * As perf_member_may_open(), for callers who do not come through perf_event_open().
@@ -192,10 +198,24 @@ int perf_member_may_see(struct perf_member *member)
 	int ret;
 
 	ret = security_perf_event_open(PERF_SECURITY_OPEN);
-	if (ret)
-		return ret;
+	return ret ? ret : perf_member_may_open(member);
+}
 
-	return perf_member_may_open(member);
+/**
+ * perf_member_may_list - may the caller see what a member is about
+ * @member:	the member, with the lock held
+ *
+ * A list asks about each member, so this does not ask about others that write to the
+ * same buffer.
+ *
+ * Return: 0, -EACCES, -EPERM, or what the LSM says.
+ */
+int perf_member_may_list(struct perf_member *member)
+{
+	int ret;
+
+	ret = security_perf_event_open(PERF_SECURITY_OPEN);
+	return ret ? ret : may_read(member);
 }
 
 /**
@@ -214,7 +234,8 @@ int perf_persist_may_see(struct perf_persist_ns *ns)
 		/* It came for a trigger, and there are no records of it. */
 		if (member->for_trigger && !member->kept)
 			continue;
-		ret = perf_member_may_see(member);
+		/* All that write to a buffer come to it. */
+		ret = perf_member_may_list(member);
 		if (ret)
 			break;
 	}

@@ -50,7 +50,8 @@ static void print_result(const char *fmt, ...)
 	va_end(args);
 	putchar('\n');
 	/* What comes next may take long, or be another program. */
-	fflush(stdout);
+	if (fflush(stdout))
+		pr_err("Cannot print the last name or number: %m\n");
 }
 
 static enum persistent_list_format list_format(bool named)

@@ -16,8 +16,10 @@
 #include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
+#include <linux/string.h>
 #include <subcmd/parse-options.h>
 #include "util/debug.h"
+#include "util/levenshtein.h"
 #include "util/persistent.h"
 
 /*
@@ -336,8 +338,43 @@ static int check_names(const struct verb *verb, int argc, const char **argv)
 	return 0;
 }
 
+/* The one that was most likely meant; NULL: all are too different. */
+static const struct verb *nearest_word(const char *arg)
+{
+	int best = strlen(arg) / 3 + 1;
+	const struct verb *nearest = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		int distance = strstarts(verbs[i].word, arg) ? 0 :
+			       levenshtein(arg, verbs[i].word, 1, 1, 1, 1);
+
+		if (distance < best) {
+			best = distance;
+			nearest = &verbs[i];
+		}
+	}
+	return nearest;
+}
+
+/* @arg: what is there instead of a word, or NULL */
+static void err_no_verb(const char *arg)
+{
+	const struct verb *nearest = arg && *arg ? nearest_word(arg) : NULL;
+
+	if (nearest && !strcmp(nearest->word, arg))
+		err_usage(nearest->word_usage, "Nothing to do: write '%s' before all options", arg);
+	else if (nearest)
+		err_usage(nearest->word_usage,
+			  "Nothing to do: '%s' is no command. Did you mean '%s'? 'perf ctl -h' lists all",
+			  arg, nearest->word);
+	else
+		err_usage("perf ctl <command> [<options>] [<namespace>...]",
+			  "Nothing to do%s%s%s: say what, as in 'perf ctl list'. 'perf ctl -h' lists all commands",
+			  arg ? " with '" : "", arg ?: "", arg ? "'" : "");
+}
+
 /* The one that is given; NULL: it was said what is wrong. */
-static const struct verb *find_verb(void)
+static const struct verb *find_verb(const char *arg)
 {
 	const struct verb *verb = NULL;
 
@@ -354,9 +391,7 @@ static const struct verb *find_verb(void)
 	}
 
 	if (!verb)
-		err_usage(ctl_usage[USAGE_LIST],
-			  "Nothing to do: use one of -l, -r, -d, -s, -t, --enable, --disable, --stop, --resume, --keep,\n"
-			  "--spares, --note, --clear, --resize and --wait, see 'perf ctl -h'");
+		err_no_verb(arg);
 	return verb;
 }
 
@@ -492,12 +527,9 @@ static int run_on_names(const struct verb *verb, int argc, const char **argv)
 
 static int parse_numbers(void)
 {
-	if (perf_ctl.note && strlen(perf_ctl.note) >= PERF_PERSIST_NAME_SIZE) {
-		pr_err("%s takes at most %d bytes, and these are %zu.\n",
-		       perf_ctl.text ? "--text" : "--note", PERF_PERSIST_NAME_SIZE - 1,
-		       strlen(perf_ctl.note));
+	if (perf_ctl.note && persistent__check_note(perf_ctl.text ? "--text" : "--note",
+						    perf_ctl.note))
 		return -EINVAL;
-	}
 	if (perf_ctl.keep)
 		return persistent__parse_number(perf_ctl.number ? "-n" : "--keep", perf_ctl.keep, 1,
 						PERF_PERSIST_KEEP_MAX, &perf_ctl.nr);
@@ -547,7 +579,7 @@ int cmd_ctl(int argc, const char **argv)
 	err = check_options();
 	if (err)
 		return err;
-	verb = verb ?: find_verb();
+	verb = verb ?: find_verb(argc ? argv[0] : NULL);
 	if (!verb)
 		return EXIT_USAGE;
 	err = check_names(verb, argc, argv);

@@ -124,14 +124,35 @@ static void unmap_file(struct join_file *file)
 		munmap(file->map, file->size);
 }
 
-/* What describes the events, with the ids that the kernel gave them, is the same. */
+static bool is_part(const struct perf_file_section *a, const struct perf_file_section *b)
+{
+	return a->offset >= b->offset && is_within(a->offset, a->size, b->offset + b->size);
+}
+
+/*
+ * What describes the events, with the ids that the kernel gave them, is the same. The file of a
+ * recorder that was killed may use a part of that, see record_aux__begin().
+ */
 static bool is_same(const struct join_file *a, const struct join_file *b)
 {
 	u64 begin = sizeof(*a->header), end = a->header->data.offset;
 
-	return end == b->header->data.offset &&
-	       !memcmp(&a->header->attrs, &b->header->attrs, sizeof(a->header->attrs)) &&
+	return end == b->header->data.offset && a->header->attr_size == b->header->attr_size &&
+	       (is_part(&a->header->attrs, &b->header->attrs) ||
+		is_part(&b->header->attrs, &a->header->attrs)) &&
 	       !memcmp(a->map + begin, b->map + begin, end - begin);
+}
+
+/* The one that knows most of the events */
+static const struct join_file *find_most(const struct data_join *join)
+{
+	const struct join_file *most = &join->files[0];
+
+	for (int i = 1; i < join->nr_files; i++) {
+		if (join->files[i].header->attrs.size > most->header->attrs.size)
+			most = &join->files[i];
+	}
+	return most;
 }
 
 bool data_join__same(const char *path, const char *other)
@@ -184,7 +205,7 @@ static bool has_times(struct evlist *evlist)
 
 static int make_evlist(struct data_join *join)
 {
-	const struct join_file *file = &join->files[0];
+	const struct join_file *file = find_most(join);
 	const struct perf_file_header *header = file->header;
 	u64 pos = header->attrs.offset;
 	int err = 0;
@@ -463,7 +484,7 @@ static const struct join_file *find_head(const struct data_join *join)
 		if (has_features(&join->files[i]))
 			return &join->files[i];
 	}
-	return &join->files[0];
+	return find_most(join);
 }
 
 static void write_features(struct data_join *join, const struct join_file *head,

@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <internal/lib.h>
 #include <linux/capability.h>
+#include <linux/ctype.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
@@ -47,6 +48,26 @@ int persistent__parse_number(const char *option, const char *str, u32 min, u32 m
 
 	pr_err("%s takes a number from %u to %u: not '%s'.\n", option, min, max, str);
 	return -EINVAL;
+}
+
+/* Before a snapshot is taken that it is for */
+int persistent__check_note(const char *option, const char *note)
+{
+	size_t len = strlen(note);
+
+	if (len >= PERF_PERSIST_NAME_SIZE) {
+		pr_err("%s takes at most %d bytes, and these are %zu.\n", option,
+		       PERF_PERSIST_NAME_SIZE - 1, len);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < len; i++) {
+		if (iscntrl(note[i])) {
+			pr_err("%s takes characters that can be printed: the one at %zu cannot.\n",
+			       option, i + 1);
+			return -EINVAL;
+		}
+	}
+	return 0;
 }
 
 /*

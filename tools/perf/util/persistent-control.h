@@ -12,6 +12,9 @@ struct persistent_ns;
 /* Something like 5, of option @option; what it must be is said if it is not. */
 int persistent__parse_number(const char *option, const char *str, u32 min, u32 max, u32 *nr);
 
+/* Is @note one? If not it is said what is wrong with that of option @option. */
+int persistent__check_note(const char *option, const char *note);
+
 /* @number and @id are those of the new one. */
 int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 *number, u64 *id);
 int persistent__note_snapshot(u64 id, const char *note);

@@ -9,6 +9,7 @@
  * were perf's own. The buffers are mapped by a persistent_reader.
  */
 #include "persistent.h"
+#include "persistent-options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -452,11 +453,9 @@ struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *
 	}
 
 	if (cpu_list) {
-		persistent->only = perf_cpu_map__new(cpu_list);
-		if (!persistent->only) {
-			pr_err("-C takes a list of CPUs, as in -C 0-3,8: not '%s'.\n", cpu_list);
+		persistent->only = persistent_options__parse_cpus(cpu_list);
+		if (!persistent->only)
 			goto out_delete;
-		}
 	}
 
 	if (!attach_all(evlist, persistent))

@@ -24,6 +24,7 @@
 #include "evsel.h"
 #include "evsel_config.h"
 #include "persistent.h"
+#include "persistent-options.h"
 #include "persistent-info.h"
 #include "persistent-tasks.h"
 #include "record.h"
@@ -70,12 +71,9 @@ static int keep__check_cpus(const struct persistent_keep *keep)
 		return 0;
 
 	online = perf_cpu_map__new_online_cpus();
-	cpus = perf_cpu_map__new(keep->opts->target.cpu_list);
-	if (!cpus) {
-		pr_err("-C takes a list of CPUs, as in -C 0-3,8: not '%s'.\n",
-		       keep->opts->target.cpu_list);
+	cpus = persistent_options__parse_cpus(keep->opts->target.cpu_list);
+	if (!cpus)
 		err = -EINVAL;
-	}
 	perf_cpu_map__for_each_cpu(cpu, idx, cpus) {
 		if (!err && online && !perf_cpu_map__has(online, cpu)) {
 			cpu_map__snprint(online, list, sizeof(list));

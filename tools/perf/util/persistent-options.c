@@ -8,6 +8,7 @@
 #include <string.h>
 #include <linux/kernel.h>
 #include <subcmd/parse-options.h>
+#include <perf/cpumap.h>
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
@@ -148,4 +149,14 @@ int persistent_options__check_read(const struct option *options, struct evlist *
 	pr_err("%s says how to make events, and those of a namespace are there: leave it out, or use it with -P.\n",
 	       option);
 	return -EINVAL;
+}
+
+/* A script that says "" has lost the list: it does not mean all. */
+struct perf_cpu_map *persistent_options__parse_cpus(const char *list)
+{
+	struct perf_cpu_map *cpus = *list ? perf_cpu_map__new(list) : NULL;
+
+	if (!cpus)
+		pr_err("-C takes a list of CPUs, as in -C 0-3,8: not '%s'.\n", list);
+	return cpus;
 }

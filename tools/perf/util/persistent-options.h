@@ -8,6 +8,7 @@
 
 struct evlist;
 struct option;
+struct perf_cpu_map;
 struct record_opts;
 
 /* -P NAME: the name is looked at here, before a word of an old command line is taken for more. */
@@ -21,5 +22,8 @@ const char *persistent_options__find_given(const struct option *options, const c
 int persistent_options__check_keep(const struct option *options, const struct record_opts *opts,
 				   bool kill, int argc, const char **argv);
 int persistent_options__check_read(const struct option *options, struct evlist *evlist);
+
+/* Of -C; NULL: it was said that it is none. */
+struct perf_cpu_map *persistent_options__parse_cpus(const char *list);
 
 #endif /* __PERF_PERSISTENT_OPTIONS_H */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <unistd.h>
+#include <sys/stat.h>
 #include "data.h"
 #include "debug.h"
 #include "evlist.h"
@@ -130,15 +131,30 @@ int persistent_record__stop(struct persistent_record *record, int err)
 	return err;
 }
 
+/*
+ * What was not written whole cannot be read. It would take the place of what the next try moves
+ * out of its way, which may be the last file that is good, and room on a disk that is full.
+ */
+static void remove_output(struct perf_data *data)
+{
+	struct stat st;
+
+	if (!data->is_pipe && !data->is_dir && !fstat(perf_data__fd(data), &st) &&
+	    S_ISREG(st.st_mode))
+		unlink(data->path);
+}
+
 int persistent_record__end(struct persistent_record *record, struct perf_session *session, int err)
 {
+	if (err && record->only_looks_back)
+		remove_output(session->data);
 	if (record->kill)
 		return record__kill(record, session, err);
 
 	for (int i = 0; i < record->set->nr_ns && !err; i++)
 		record__check_late(record, record->set->ns[i]);
 	if (err)
-		pr_err("The namespaces are still there: read them again, before what is oldest is overwritten.\n");
+		pr_err(PERSISTENT_STILL_THERE ": read them again, before what is oldest is overwritten.\n");
 	else if (record->interrupted)
 		pr_warning("WARNING: interrupted, not everything is in the output: read the namespaces again.\n");
 	return err;

@@ -18,6 +18,9 @@ struct persistent;
 struct record;
 struct record_opts;
 
+/* How the line begins that says so when they could not be read */
+#define PERSISTENT_STILL_THERE	"The namespaces are still there"
+
 struct persistent_record {
 	struct persistent	*set;		/* the namespaces that are read, NULL: none */
 	struct evlist		*evlist;

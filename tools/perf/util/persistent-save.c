@@ -35,6 +35,7 @@
 #include "debug.h"
 #include "persistent.h"
 #include "persistent-control.h"
+#include "persistent-record.h"
 #include "persistent-save-dir.h"
 #include "persistent-save-queue.h"
 #include "strbuf.h"
@@ -157,13 +158,17 @@ static void save__listen(struct save *save)
 		strbuf_add(&save->said, buf, len);
 }
 
-/* How much was written is said here, and by the name that the file has in the end. */
+/*
+ * How much was written is said here, and by the name that the file has in the end. To read it
+ * again is not for the user to do.
+ */
 static void save__pass_on(const struct save *save)
 {
 	char *said = strdup(save->said.buf), *pos = said, *line;
 
 	while (pos && (line = strsep(&pos, "\n"))) {
-		if (*line && strncmp(line, "[ ", 2))
+		if (*line && strncmp(line, "[ ", 2) &&
+		    strncmp(line, PERSISTENT_STILL_THERE, strlen(PERSISTENT_STILL_THERE)))
 			pr_warning("%s\n", line);
 	}
 	free(said);

@@ -25,6 +25,7 @@
 #include <perf/cpumap.h>
 #include "debug.h"
 #include "persistent.h"
+#include "persistent-options.h"
 #include "persistent-slice.h"
 #include "persistent-time.h"
 
@@ -276,6 +277,24 @@ static int find_start(struct text *text)
 	return 0;
 }
 
+/* What is mistyped prints nothing, too. Whether it is cannot be told of what may not be listed. */
+static int check_cpus(const struct text *text)
+{
+	struct persistent_ns *ns = text->ns;
+
+	if (!ns->nr_members && persistent_ns__list(ns))
+		return 0;
+	for (int i = 0; i < ns->nr_members; i++) {
+		const struct perf_cpu cpu = { .cpu = ns->members[i].cpu };
+
+		if (!persistent_member__is_sideband(&ns->members[i]) &&
+		    perf_cpu_map__has(text->cpus, cpu))
+			return 0;
+	}
+	pr_err("Nothing to show: no event of '%s' is on these CPUs.\n", ns->name);
+	return -EINVAL;
+}
+
 static int print_ns(struct text *text)
 {
 	const char *cpus = text->opts->cpus;
@@ -283,11 +302,9 @@ static int print_ns(struct text *text)
 	int err;
 
 	if (cpus) {
-		text->cpus = perf_cpu_map__new(cpus);
-		if (!text->cpus) {
-			pr_err("-C takes a list of CPUs, as in -C 0-3,8: not '%s'.\n", cpus);
+		text->cpus = persistent_options__parse_cpus(cpus);
+		if (!text->cpus || check_cpus(text))
 			return -EINVAL;
-		}
 	}
 	if (find_start(text))
 		return -EINVAL;

@@ -113,6 +113,10 @@ int persistent__parse_duration(const char *option, const char *str, u64 *ns)
 		*ns = sum;
 		return 0;
 	}
+	if (!err) {
+		pr_err("%s takes a time that is longer than 0: not '%s'.\n", option, str);
+		return -EINVAL;
+	}
 
 	pr_err("%s takes a number with a unit, ns, us, ms, s, m, h or d, as in %s 30s, 1.5s or 1m30s: not '%s'.\n",
 	       option, option, str);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <internal/xyarray.h>
+#include <linux/bitmap.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
@@ -157,7 +158,9 @@ static int parse_cool_down(const char *str, u32 action, u64 *ns)
 			*ns = DEFAULT_COOL_DOWN_NS;
 		return 0;
 	}
-	return strcmp(str, "0") ? persistent__parse_duration("--cool-down", str, ns) : 0;
+	if (!strcmp(str, "0") || !strcmp(str, "0s"))
+		return 0;
+	return persistent__parse_duration("--cool-down", str, ns);
 }
 
 int persistent_trigger__parse(struct perf_event_trigger *trigger,
@@ -434,6 +437,26 @@ static int ns__add_with_events(struct persistent_ns *ns, struct perf_event_trigg
 	return err_add(err, ns, trigger);
 }
 
+/* On a CPU that is new the kernel makes the like of them, but not on one that was away. */
+static void tell_offline(const struct persistent_ns *ns)
+{
+	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
+	char list[256];
+
+	for (int i = 0; i < ns->nr_members; i++) {
+		const struct persistent_member *member = &ns->members[i];
+
+		if (member->flags & PERF_PERSIST_OFFLINE && member->cpu < MAX_NR_CPUS)
+			__set_bit(member->cpu, cpus);
+	}
+	if (bitmap_empty(cpus, MAX_NR_CPUS))
+		return;
+
+	bitmap_scnprintf(cpus, MAX_NR_CPUS, list, sizeof(list));
+	pr_info("[ perf ctl: not on CPU %s, which is offline: remove the trigger and add it again when it is online ]\n",
+		list);
+}
+
 int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,
 			       const struct persistent_trigger_opts *opts, int *nr_events)
 {
@@ -468,6 +491,8 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	      ns__add_with_events(ns, trigger, evlist);
 	*nr_events = evlist->core.nr_entries;
 	evlist__delete(evlist);
+	if (!err)
+		tell_offline(ns);
 	return err;
 }
 

@@ -178,9 +178,23 @@ static void tell_err(struct record_aux *aux, int err)
 	aux->err = err;
 }
 
-int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset)
+/*
+ * Only one event has records in here. Until the file is ended, there is nothing behind its data,
+ * where formats of tracepoints would be, and no perf reads a file of tracepoints without these. So
+ * until then the header names this event alone. What describes the others is in its place, too.
+ */
+int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset, int nr)
 {
-	int err = write_at(aux->fd, header, data_offset, 0);
+	struct perf_file_header begin = *(const struct perf_file_header *)header;
+	int err;
+
+	if (nr >= 0) {
+		begin.attrs.offset += nr * begin.attr_size;
+		begin.attrs.size = begin.attr_size;
+	}
+	err = write_at(aux->fd, header + sizeof(begin), data_offset - sizeof(begin),
+		       sizeof(begin)) ?:
+	      write_at(aux->fd, &begin, sizeof(begin), 0);
 
 	aux->data_offset = data_offset;
 	aux->data_size = 0;

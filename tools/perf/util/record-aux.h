@@ -27,8 +27,11 @@ struct record_aux {
 int record_aux__open(struct record_aux *aux, const struct record_parts *parts);
 void record_aux__close(struct record_aux *aux);
 
-/* @header: what a file begins with, up to its data */
-int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset);
+/*
+ * @header: what a file begins with, up to its data. @nr: which of its events has records here;
+ * -1: that is not known
+ */
+int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset, int nr);
 
 /* Takes it into memory. What cannot be written, nor kept, is dropped, which is said. */
 void record_aux__write(struct record_aux *aux, const void *buf, size_t size);

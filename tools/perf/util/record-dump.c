@@ -25,6 +25,7 @@
 #include "machine.h"
 #include "mmap.h"
 #include "record-file.h"
+#include "record-grow.h"
 #include "record-live.h"
 #include "session.h"
 #include "synthetic-events.h"
@@ -84,15 +85,15 @@ void record_header__exit(struct record_header *header)
  */
 
 /* Memory that is there: none has to be found while recording pauses. */
-static int prepare_copy(struct record_copy *copy, struct mmap *map, bool only_new)
+static int prepare_copy(struct record_copy *copy, struct perf_mmap *map, bool only_new)
 {
-	u64 size = (u64)map->core.mask + 1, used;
+	u64 size = (u64)map->mask + 1, used;
 
-	copy->map = &map->core;
+	copy->map = map;
 	/* It began at 0, and goes down from there. */
 	if (!only_new)
-		map->core.prev = 0;
-	used = min(map->core.prev - perf_mmap__read_head(&map->core), size);
+		map->prev = 0;
+	used = min(map->prev - perf_mmap__read_head(map), size);
 	copy->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (copy->buf == MAP_FAILED) {
 		copy->buf = NULL;
@@ -103,9 +104,9 @@ static int prepare_copy(struct record_copy *copy, struct mmap *map, bool only_ne
 	return 0;
 }
 
-static int make_copy(struct record_copy *copy, const struct record_live *live)
+static int make_copy(struct record_copy *copy, bool live)
 {
-	if (live->on)
+	if (live)
 		return record_live__copy(copy->map, copy);
 	copy->head = perf_mmap__read_head(copy->map);
 	copy->size = min(copy->map->prev - copy->head, (u64)copy->room);
@@ -146,34 +147,39 @@ static void look_through(struct record_dump *dump, struct evlist *evlist, void *
 	}
 }
 
-static int prepare_all(struct record_dump *dump, struct evlist *evlist, bool only_new)
+static int prepare_all(struct record_dump *dump, struct evlist *evlist,
+		       const struct record_grow *grow, bool only_new)
 {
 	int err = 0;
 
 	for (int i = 0; i < evlist->core.nr_mmaps && !err; i++) {
-		struct mmap *map = &evlist->overwrite_mmap[i];
+		struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
 
-		if (map->core.base)
+		if (map->base)
 			err = prepare_copy(&dump->copies[dump->nr_copies++], map, only_new);
 	}
+	dump->nr_live = dump->nr_copies;
+	for (int i = 0; i < grow->nr_olds && !err; i++)
+		err = prepare_copy(&dump->copies[dump->nr_copies++], &grow->olds[i].map, only_new);
 	return err;
 }
 
 int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
-		      const struct record_live *live, bool only_new)
+		      const struct record_live *live, const struct record_grow *grow,
+		      bool only_new)
 {
 	int err;
 
 	memset(dump, 0, sizeof(*dump));
-	dump->copies = calloc(evlist->core.nr_mmaps, sizeof(*dump->copies));
+	dump->copies = calloc(evlist->core.nr_mmaps + grow->nr_olds, sizeof(*dump->copies));
 	if (!dump->copies)
 		return -ENOMEM;
 
-	err = prepare_all(dump, evlist, only_new);
+	err = prepare_all(dump, evlist, grow, only_new);
 	if (!err && !live->on)
 		evlist__toggle_bkw_mmap(evlist, BKW_MMAP_DATA_PENDING);
 	for (int i = 0; i < dump->nr_copies && !err; i++)
-		err = make_copy(&dump->copies[i], live);
+		err = make_copy(&dump->copies[i], live->on && i < dump->nr_live);
 	/* If nothing was paused, these change nothing. */
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_EMPTY);
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_RUNNING);

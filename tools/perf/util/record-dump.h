@@ -9,6 +9,7 @@
 struct evlist;
 struct perf_mmap;
 struct perf_session;
+struct record_grow;
 struct record_live;
 
 /* What the memory of -M held at one time */
@@ -21,6 +22,7 @@ struct record_dump {
 		u64		head;	/* where it begins */
 	}	*copies;	/* of each buffer */
 	int	nr_copies;
+	int	nr_live;	/* that somebody writes to; the rest were replaced */
 	u64	size;
 	u64	nr_samples;
 	u64	first;		/* time of a sample */
@@ -32,7 +34,8 @@ struct record_dump {
  * are live, samples that come meanwhile are not recorded.
  */
 int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
-		      const struct record_live *live, bool only_new);
+		      const struct record_live *live, const struct record_grow *grow,
+		      bool only_new);
 /* It was written, and is not new any more. */
 void record_dump__forget(struct record_dump *dump);
 /* Make a file of it. @idle is called while this, or the disk, is slow. */

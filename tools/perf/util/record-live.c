@@ -97,6 +97,18 @@ void record_live__join(struct record_live *live, struct evlist *evlist, struct t
 	live->on = !err;
 }
 
+void record_live__add(struct record_live *live, const struct perf_mmap *map)
+{
+	int err = live->on ? join(live, map) : 0;
+
+	if (!err)
+		return;
+	live->on = false;
+	live->why = why_not(err);
+	pr_warning("WARNING: from here on recording pauses while memory is copied: %s\n",
+		   live->why);
+}
+
 /* How much from @head on is still in the buffer? */
 static int count_left(const struct perf_mmap *map, u64 head, u64 *left)
 {

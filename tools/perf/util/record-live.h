@@ -20,6 +20,9 @@ struct record_live {
 /* Find out. It is no error if it cannot be; the kernel asks who made the namespace later. */
 void record_live__join(struct record_live *live, struct evlist *evlist, struct target *target);
 
+/* A buffer took over from one of them. If it cannot be copied in this way, none is from here on. */
+void record_live__add(struct record_live *live, const struct perf_mmap *map);
+
 /*
  * Copy what is new in the buffer. Sets @copy->head and @copy->size: all that is newer than its end
  * is in there. The last record may be a part of one.

@@ -35,29 +35,34 @@
 /* The kernel makes none that are larger. */
 #define MAX_SIZE	((u64)SZ_1G)
 
-int record_memory__parse(const struct option *opt, const char *str, int unset)
+u64 record_memory__parse_size(const char *str)
 {
-	unsigned long val;
-	u64 *size = opt->value;
+	unsigned long val = isdigit(*str) ? parse_size_value(str) : 0;
 	char *end;
 
-	if (unset) {
-		*size = 0;
-		return 0;
-	}
-
-	val = isdigit(*str) ? parse_size_value(str) : 0;
 	if (val == -1UL) {
 		errno = 0;
 		val = strtoul(str, &end, 10);
 		if (errno || *end)
 			val = 0;
 	}
-	if (!val) {
+	return val;
+}
+
+int record_memory__parse(const struct option *opt, const char *str, int unset)
+{
+	u64 *size = opt->value;
+
+	if (unset) {
+		*size = 0;
+		return 0;
+	}
+
+	*size = record_memory__parse_size(str);
+	if (!*size) {
 		pr_err("-M takes a size as in 64M, or bytes: not '%s'.\n", str);
 		return -1;
 	}
-	*size = val;
 	return 0;
 }
 
@@ -132,6 +137,11 @@ int record_memory__check(struct evlist *evlist)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+u64 record_memory__each(struct evlist *evlist, u64 size)
+{
+	return clamp(size / nr_buffers(evlist), (u64)evlist->overwrite_size, MAX_SIZE);
 }
 
 u64 record_memory__size(struct evlist *evlist)

@@ -22,6 +22,7 @@
 #include "evlist.h"
 #include "evsel.h"
 #include "mmap.h"
+#include "record-grow.h"
 
 /* A task has samples while it ends, after the record of that. */
 #define SLACK_NS	(100 * NSEC_PER_MSEC)
@@ -181,7 +182,8 @@ static int look_at(struct record_needs *needs, struct evlist *evlist, struct per
 	return err;
 }
 
-int record_needs__look(struct record_needs *needs, struct evlist *evlist, u64 now)
+int record_needs__look(struct record_needs *needs, struct evlist *evlist,
+		       const struct record_grow *grow, u64 now)
 {
 	int err = 0;
 
@@ -197,6 +199,8 @@ int record_needs__look(struct record_needs *needs, struct evlist *evlist, u64 no
 		if (map->base)
 			err = look_at(needs, evlist, map);
 	}
+	for (int i = 0; i < grow->nr_olds && !err; i++)
+		err = look_at(needs, evlist, &grow->olds[i].map);
 	if (err)
 		record_needs__forget_tasks(needs);
 	else

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct evlist;
+struct record_grow;
 
 /* A task that has samples, and when; or a file that has */
 struct record_need {
@@ -33,7 +34,8 @@ struct record_needs {
 
 int record_needs__add_file(struct record_needs *needs, const char *path, u64 first, u64 last);
 /* Look at what is in memory, without a pause for those that write to it. */
-int record_needs__look(struct record_needs *needs, struct evlist *evlist, u64 now);
+int record_needs__look(struct record_needs *needs, struct evlist *evlist,
+		       const struct record_grow *grow, u64 now);
 /* What was seen in memory; files stay. */
 void record_needs__forget_tasks(struct record_needs *needs);
 void record_needs__exit(struct record_needs *needs);

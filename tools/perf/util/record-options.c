@@ -8,7 +8,9 @@
 #include <string.h>
 #include "debug.h"
 #include "persistent-options.h"
+#include "persistent-time.h"
 #include "record.h"
+#include "record-memory.h"
 #include "record-serve.h"
 
 static const char * const not_with_memory[] = {
@@ -55,6 +57,32 @@ int record_options__check_memory(const struct option *options, struct record_opt
 	return 0;
 }
 
+static int check_grow(const struct record_opts *opts, struct record_grow *grow)
+{
+	if (!grow->to && !grow->hold)
+		return 0;
+	if (!opts->memory_size) {
+		pr_err("%s is for -M SIZE.\n", grow->to ? "--grow-to" : "--hold");
+		return -EINVAL;
+	}
+	if (!grow->to || !grow->hold) {
+		pr_err("--grow-to SIZE and --hold TIME go together: how large memory may get, and how long it is to hold samples.\n");
+		return -EINVAL;
+	}
+
+	grow->max_size = record_memory__parse_size(grow->to);
+	if (!grow->max_size) {
+		pr_err("--grow-to takes a size as in 64M, or bytes: not '%s'.\n", grow->to);
+		return -EINVAL;
+	}
+	if (grow->max_size < opts->memory_size) {
+		pr_err("--grow-to is less than -M.\n");
+		return -EINVAL;
+	}
+	grow->on = true;
+	return persistent__parse_duration("--hold", grow->hold, &grow->hold_ns);
+}
+
 int record_options__check_daemon(const struct option *options, const struct record_opts *opts,
 				 struct record_memory *memory, const char *path)
 {
@@ -66,6 +94,8 @@ int record_options__check_daemon(const struct option *options, const struct reco
 		pr_err("--trigger has what is in memory written: say how much that is with -M SIZE.\n");
 		return -EINVAL;
 	}
+	if (check_grow(opts, &memory->grow))
+		return -EINVAL;
 	if (!daemon->enabled) {
 		other = persistent_options__find_given(options, for_daemon, buf, sizeof(buf));
 		if (other)

@@ -25,14 +25,32 @@
 #include "record-memory.h"
 #include "session.h"
 
-static struct evsel *find_dummy(struct evlist *evlist)
+int record_memory__open(struct record_memory *memory)
+{
+	int err = memory->grow.on ? record_grow__begin(&memory->grow, memory->evlist) : 0;
+
+	if (!err)
+		record_live__join(&memory->live, memory->evlist, &memory->opts->target);
+	return err;
+}
+
+void record_memory__exit(struct record_memory *memory)
+{
+	record_grow__exit(&memory->grow);
+	record_trigger__exit(&memory->trigger);
+}
+
+static struct evsel *find_dummy(struct evlist *evlist, int *nr)
 {
 	struct evsel *evsel;
 
+	*nr = 0;
 	evlist__for_each_entry(evlist, evsel) {
 		if (evsel__is_dummy_event(evsel))
 			return evsel;
+		(*nr)++;
 	}
+	*nr = -1;
 	return NULL;
 }
 
@@ -42,17 +60,17 @@ static struct evsel *find_dummy(struct evlist *evlist)
  */
 int record_memory__begin_aux(struct record_memory *memory)
 {
-	struct evsel *evsel = find_dummy(memory->evlist);
+	int nr, err;
+	struct evsel *evsel = find_dummy(memory->evlist, &nr);
 	struct record_header header;
 	u64 id;
-	int err;
 
 	if (evsel && getrandom(&id, sizeof(id), 0) == sizeof(id))
 		evsel->core.attr.config1 = id;
 
 	err = record_header__init(&header, memory->session, memory->evlist, 0,
 				  /*features=*/false) ?:
-	      record_aux__begin(&memory->daemon.aux, header.map, header.data_offset);
+	      record_aux__begin(&memory->daemon.aux, header.map, header.data_offset, nr);
 	record_header__exit(&header);
 	memory->daemon.started = !err;
 	return err;
@@ -87,7 +105,8 @@ static void memory__answer_dump(struct record_memory *memory, int err)
 static int memory__write_dump(struct record_memory *memory, const char *path)
 {
 	struct record_dump dump;
-	int err = record_dump__copy(&dump, memory->evlist, &memory->live, /*only_new=*/false);
+	int err = record_dump__copy(&dump, memory->evlist, &memory->live, &memory->grow,
+				    /*only_new=*/false);
 
 	if (err)
 		return err;
@@ -131,7 +150,9 @@ static void memory__dump(struct record_memory *memory)
 /* As much as there can be of samples, or 1M if that is more: a day has many tasks. */
 static u64 memory__aux_slack(struct record_memory *memory)
 {
-	return max_t(u64, SZ_1M, record_memory__size(memory->evlist));
+	u64 size = max(record_memory__size(memory->evlist), memory->grow.max_size);
+
+	return max_t(u64, SZ_1M, size);
 }
 
 static u64 memory__now(struct record_memory *memory)
@@ -151,7 +172,8 @@ static void memory__trim_aux(struct record_memory *memory)
 	if (daemon->never_trim || !record_aux__is_large(&daemon->aux, memory__aux_slack(memory)) ||
 	    record_aux__flush(&daemon->aux))
 		return;
-	if (!record_needs__look(&daemon->needs, memory->evlist, memory__now(memory)))
+	if (!record_needs__look(&daemon->needs, memory->evlist, &memory->grow,
+				memory__now(memory)))
 		record_aux__trim(&daemon->aux, &daemon->parts, &daemon->needs,
 				 read_side_band, memory);
 	record_needs__forget_tasks(&daemon->needs);
@@ -169,7 +191,8 @@ static int memory__flush_append(struct record_memory *memory)
 static int memory__write_append(struct record_memory *memory)
 {
 	struct record_dump dump;
-	int err = record_dump__copy(&dump, memory->evlist, &memory->live, /*only_new=*/true);
+	int err = record_dump__copy(&dump, memory->evlist, &memory->live, &memory->grow,
+				    /*only_new=*/true);
 
 	if (err)
 		return err;
@@ -217,6 +240,8 @@ int record_memory__serve(struct record_memory *memory)
 	} else {
 		err = memory__flush_append(memory);
 	}
+	if (memory->grow.on)
+		record_grow__look(&memory->grow, memory->evlist, &memory->live);
 	if (err || !memory->dump_asked)
 		return err;
 
@@ -227,6 +252,11 @@ int record_memory__serve(struct record_memory *memory)
 	else
 		err = memory__append_dump(memory);
 	return err;
+}
+
+int record_memory__wait_ms(const struct record_memory *memory)
+{
+	return record_grow__wait_ms(&memory->grow, record_trigger__wait_ms(&memory->trigger));
 }
 
 /* The last one, if somebody has asked for it */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include "record-append.h"
 #include "record-daemon.h"
+#include "record-grow.h"
 #include "record-live.h"
 #include "record-trigger.h"
 
@@ -28,6 +29,7 @@ struct record_memory {
 	struct record_append	append;
 	struct record_daemon	daemon;
 	struct record_live	live;
+	struct record_grow	grow;
 	struct record_trigger	trigger;
 
 	/* Of perf record itself */
@@ -39,11 +41,17 @@ struct record_memory {
 	void			(*check_max_size)(struct record *rec);
 };
 
+/* Its buffers are mapped. Says what is wrong. */
+int record_memory__open(struct record_memory *memory);
+void record_memory__exit(struct record_memory *memory);
+
 /* Write the beginning of the auxiliary file of --daemon. */
 int record_memory__begin_aux(struct record_memory *memory);
 
 /* Write what there is of tasks and maps, and what is in memory if somebody has asked for it. */
 int record_memory__serve(struct record_memory *memory);
+/* For poll(): milliseconds until it is to serve again; -1: when something happens */
+int record_memory__wait_ms(const struct record_memory *memory);
 /* The last time. Returns @err, or a new one. */
 int record_memory__end(struct record_memory *memory, int err);
 /* Finish the files of --daemon, and combine them if somebody has asked for it. */

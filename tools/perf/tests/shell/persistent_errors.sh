@@ -29,6 +29,8 @@ test_old_meaning() {
 	refuse "no target" "-a for all, or -C LIST" perf record -P "$ns" -e cpu-clock
 	refuse "no list of CPUs" "-C takes a list of CPUs, as in -C 0-3,8: not 'foo'" \
 	       perf record -P "$ns" -e cpu-clock -C foo
+	refuse "an empty list of CPUs" "-C takes a list of CPUs, as in -C 0-3,8: not ''" \
+	       perf record -P "$ns" -e cpu-clock -C ""
 	refuse "no target" "$period_hint" perf record -P "$ns" -e cpu-clock
 }
 
@@ -78,6 +80,17 @@ test_large() {
 		refuse "-m $size without -P" "failed to mmap" \
 		       perf record -e cpu-clock -a -m "$size" -o "$tmp/large" true
 	done
+}
+
+# None that wraps around, and becomes a page
+test_no_size() {
+	local size
+
+	for size in -1 -1M foo 18446744073709551615 99999999999999999999; do
+		refuse "-m '$size'" "Invalid argument for --mmap_pages" \
+		       perf record -P "$ns" -e cpu-clock -a -m "$size"
+	done
+	check "nothing is left of it" gone "$ns"
 }
 
 # What is printed is what the kernel made, and --dry-run knows it before.
@@ -135,6 +148,12 @@ test_taken() {
 	refuse "the name is taken" "There is a namespace called '$ns' already" \
 	       perf record -P "$ns" -e cpu-clock -C 0 -m 1
 	refuse "-k of an event" "there is no -e persistent" perf record -e cpu-clock -o "$data" -k
+	for verb in show read; do
+		refuse "$verb, with an empty list of CPUs" "-C takes a list of CPUs" \
+		       perf ctl "$verb" "$ns" -C ""
+	done
+	refuse "no time at all" "--last takes a time that is longer than 0: not '0s'" \
+	       perf ctl read "$ns" -o "$data" --last 0s
 	refuse "-k with many files" "cannot be used with --switch-output" \
 	       perf record -e "persistent/$ns/" -o "$data" -k --timestamp-filename
 	refuse "-k with many files" "cannot be used with --switch-output" \
@@ -307,6 +326,7 @@ test_names
 test_old_meaning
 test_options
 test_large
+test_no_size
 test_sizes
 test_no_such_cpu
 test_groups

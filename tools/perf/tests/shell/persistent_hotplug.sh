@@ -37,6 +37,10 @@ test_back() {
 	lists "on, partly offline"
 	check "read" perf record -e "persistent/$ns/" -o "$data"
 	same "execs, those on the offline CPU among them" 1 "$(marks "$data")"
+	# It has no event of its own there.
+	check "trigger" perf ctl -t "$ns" --when "$exec_event" --filter "pid == 1" --do snapshot
+	says "what it does not watch" "not on CPU $last, which is offline"
+	check "remove it" perf ctl -t "$ns" --remove 1
 	check "count" perf stat -x, -A -e "persistent/$ns/"
 	says "the offline CPU by its number" "^CPU$last,[1-9][0-9]*,,$exec_event,"
 	echo 1 > "$online"

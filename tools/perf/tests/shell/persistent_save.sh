@@ -164,6 +164,7 @@ test_full() {
 	eventually "it is said" grep -q "Cannot save '$ns.3[0-9]' yet" "$tmp/saves"
 	says_why=$(grep -c "No space left on device" "$tmp/saves")
 	check "why is said" test "$says_why" -ge 1
+	same "what is not for the user to do" 0 "$(grep -c "read them again" "$tmp/saves")"
 	take 38
 	rm "$dir/filler"
 	eventually "all that are there are saved" has_saved "37 38"

@@ -141,11 +141,25 @@ test_usage() {
 	word_usage "resize without a size" "resize takes a size" perf ctl resize "$ns"
 	word_usage "trigger without an event" "trigger needs --when and --do" perf ctl trigger "$ns"
 	word_usage "a command" "A command belongs to wait and save" perf ctl stop "$ns" -- true
+	exists lst || usage "a mistyped word" "'lst' is no command. Did you mean 'list'?" \
+			    perf ctl lst "$ns"
+	exists snap || usage "half a word" "Did you mean 'snapshot'?" perf ctl snap "$ns"
+	exists list || usage "a word behind an option" "write 'list' before all options" \
+			     perf ctl -v list "$ns"
+	usage "no word" "Nothing to do with '$ns': say what" perf ctl "$ns"
 	refuse "a command of an option" "A command belongs to --wait" perf ctl --stop "$ns" -- true
 	refuse "no snapshots" "-n takes a number from 1" perf ctl keep "$ns" -n 0
 	refuse "no number of spares" "-n takes a number from 0" perf ctl spares "$ns" -n x
 	refuse "a long text" "--text takes at most 63 bytes" \
 	       perf ctl note "$ns" --text "$(printf %064d 0)"
+	refuse "lines as a text" "--text takes characters that can be printed: the one at 3" \
+	       perf ctl note "$ns" --text $'ab\ncd'
+	names "$prefix*" > "$tmp/before"
+	refuse "a tab as a note" "--note takes characters that can be printed" \
+	       perf ctl snapshot "$ns" --note $'a\tb'
+	same "no snapshot is taken" "$(cat "$tmp/before")" "$(names "$prefix*")"
+	refuse "to show a CPU that it has not" "no event of '$ns' is on these CPUs" \
+	       perf ctl show "$ns" -C "$(getconf _NPROCESSORS_CONF)"
 	exists stop || refuse "a word and an option" "unknown option \`list'" perf ctl stop --list
 	exists keep || refuse "the same twice" "unknown option \`keep'" perf ctl keep "$ns" --keep 7
 	check "nothing is done" sh -c "! perf ctl list $ns --json | grep -q '\"keep\": 7'"

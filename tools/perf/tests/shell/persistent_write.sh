@@ -36,9 +36,11 @@ test_full_disk() {
 			return
 		fi
 		refuse "room for $of of $size" "$lost" perf ctl -r "$ns" -o "$tmp/small/perf.data"
+		check "nothing is in the way" test ! -e "$tmp/small/perf.data"
 		check "what went wrong" grep -Eq "failed to write|No space left" "$tmp/said"
 		refuse "-k" "'$ns' is not deleted" \
 		       perf record -e "persistent/$ns/" -o "$tmp/small/perf.data" -k
+		check "nothing is in the way" test ! -e "$tmp/small/perf.data"
 		umount "$tmp/small"
 	done
 	check "it is still there" exists "$ns"
@@ -47,6 +49,18 @@ test_full_disk() {
 	refuse "/dev/full" "$lost" sh -c "perf ctl -r $ns -o - > /dev/full"
 	same "said once" 1 "$(grep -c "No space left on device" "$tmp/said")"
 	nothing_lost "/dev/full"
+}
+
+# The last file that is good is not lost, however often it is tried.
+test_again() {
+	local full=$tmp/small/perf.data i
+
+	mountpoint -q "$tmp/small" || mount -t tmpfs -o size=64K small "$tmp/small" || return
+	echo good > "$full"
+	for i in 1 2; do
+		refuse "try $i" "$lost" perf ctl -r "$ns" -o "$full"
+		same "what was there before try $i" good "$(cat "$full.old")"
+	done
 }
 
 test_broken_pipe() {
@@ -84,6 +98,7 @@ check "create" perf record -P "$ns" -e "$fill_event" --filter "$fill_filter" -m 
 fill "$nr"
 nothing_lost "at first"
 test_full_disk
+test_again
 test_broken_pipe
 test_nowhere
 test_nobody

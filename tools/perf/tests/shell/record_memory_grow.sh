@@ -1,0 +1,200 @@
+#!/bin/bash
+# perf record -M --grow-to has larger buffers when they hold too little
+# SPDX-License-Identifier: GPL-2.0
+
+# shellcheck disable=SC2154 # the library sets them
+# shellcheck source=lib/persistent.sh
+. "$(dirname "$0")"/lib/persistent.sh
+
+[ "$(id -u)" = 0 ] || skip "not root"
+perf record -h 2>&1 | grep -q -- '--grow-to' || skip "perf has no --grow-to"
+type -P taskset > /dev/null || skip "no taskset"
+require_numbers
+
+cpus=$(getconf _NPROCESSORS_ONLN)
+cpu=$(sed -n 's/^Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
+page=$(getconf PAGE_SIZE)
+pid=
+log=$tmp/log
+writer=
+
+# A task that writes the numbers that it is told, on one CPU
+start_writer() {
+	mkfifo "$tmp/go"
+	# shellcheck disable=SC2016 # for the other shell
+	taskset -c "$cpu" bash -c 'while read -r n; do kill -0 $(($1 + n)); echo "$n" > "$3"
+		done < "$2"' - "$number_base" "$tmp/go" "$tmp/wrote" 2> /dev/null &
+	writer=$!
+	exec 5> "$tmp/go"
+	last=0
+}
+
+# shellcheck disable=SC2317 # called at the end, too
+stop_writer() {
+	[ -n "$writer" ] || return
+	exec 5>&-
+	wait "$writer"
+	writer=
+	rm "$tmp/go"
+}
+at_end stop_writer
+
+# start OPTION...: a page for each buffer, and much more if that is not enough for an hour
+start() {
+	perf record -o "$data" -e "$number_event" --filter "$number_filter" --hold 1h \
+		"$@" 2> "$log" &
+	pid=$!
+	eventually "perf record $* records" grep -q 'is written on' "$log" ||
+		{ cat "$log"; exit 1; }
+}
+
+stop() {
+	[ -n "$pid" ] || return
+	kill -INT "$pid"
+	wait "$pid"
+	pid=
+}
+at_end stop
+
+dump() {
+	kill -USR2 "$pid"
+	eventually "dump $1" grep -q "dump $1 written" "$log"
+}
+
+grown_to() {
+	grep -q "held less than 1h: it is $1 now" "$log"
+}
+
+write_some() {
+	local i
+
+	for ((i = 0; i < 10; i++)); do
+		echo $((++last)) >&5
+	done
+	sleep 0.1
+}
+
+# write_until SIZE: the buffer is as large
+write_until() {
+	for _ in $(seq 600); do
+		! grown_to "$1" || break
+		write_some
+	done
+	check "a buffer of $1" grown_to "$1"
+}
+
+# ends_whole WHAT MIN: the file ends with the last number, and none of so many before it is missing.
+# Older ones may have been overwritten before a buffer was replaced.
+ends_whole() {
+	local run newest
+
+	read -r run newest < <(numbers "$data" | tr ' ' '\n' |
+		awk '{ run = $1 == newest + 1 ? run + 1 : 1; newest = $1 }
+			END { print run + 0, newest + 0 }')
+	same "$1: the newest" "$last" "$newest"
+	check "$1: $run in a row are there" test "$run" -ge "$2"
+}
+
+# shellcheck disable=SC2317 # called by eventually
+has_written() {
+	[ "$(cat "$tmp/wrote")" = "$last" ]
+}
+
+# test_target WHAT OPTION...
+test_target() {
+	local what=$1 i
+
+	shift
+	# A page has room for more than 30, and the next one has few yet.
+	start "$@" --grow-to $((cpus * 64 * page))
+	write_until $((2 * page / 1024))K
+	eventually "all are written" has_written
+	dump 1
+	stop
+	ends_whole "$what, replaced" 31
+
+	# A page would not have room for these.
+	start "$@" --grow-to $((cpus * 64 * page))
+	write_until $((8 * page / 1024))K
+	for ((i = 0; i < 100; i++)); do
+		echo $((++last)) >&5
+	done
+	eventually "all of them are written" has_written
+	dump 1
+	stop
+	ends_whole "$what, larger" 100
+}
+
+test_limit() {
+	start -a -M $((cpus * page)) --grow-to $((cpus * 2 * page))
+	write_until $((2 * page / 1024))K
+	for _ in $(seq 600); do
+		! grep -q "is as large as --grow-to lets it be" "$log" || break
+		write_some
+	done
+	stop
+	check "where it ends is said" grep -q "is as large as --grow-to lets it be" "$log"
+	same "once for a buffer" 1 "$(grep -c 'lets it be' "$log")"
+	same "buffers that are larger" 1 "$(grep -c 'held less than' "$log")"
+}
+
+# Each file has what was in the one that was replaced.
+test_daemon() {
+	local i file
+
+	check "a daemon" perf record -o "$tmp/daemon" --daemon --pid-file "$tmp/pid" \
+		-e "$number_event" --filter "$number_filter" -a -M $((cpus * page)) \
+		--grow-to $((cpus * 64 * page)) --hold 1h
+	pid=$(cat "$tmp/pid")
+	log=$tmp/daemon.log
+	write_until $((2 * page / 1024))K
+	eventually "all are written" has_written
+	for i in 1 2; do
+		kill -USR1 "$pid"
+		eventually "file $i" sh -c "[ \"\$(grep -c 'wrote ' '$log')\" -eq $i ]"
+	done
+	for file in "$tmp"/daemon.sample.*; do
+		data=$file
+		ends_whole "$(basename "$file")" 31
+	done
+	kill "$pid"
+	eventually "it ends" sh -c "! kill -0 $pid 2> /dev/null"
+	pid=
+	data=$tmp/perf.data
+	log=$tmp/log
+}
+
+# What lasts for so long stays as it is.
+test_enough() {
+	start -a -M 1M --grow-to 64M
+	number 1 2 3
+	dump 1
+	stop
+	same "buffers that are larger" 0 "$(grep -c 'held less than' "$log")"
+	same "numbers" "1 2 3" "$(numbers "$data")"
+}
+
+test_words() {
+	refuse "no -M" "--grow-to is for -M SIZE" perf record --grow-to 64M --hold 1s -a true
+	refuse "no time" "--grow-to SIZE and --hold TIME go together" \
+		perf record -M 1M --grow-to 64M -a -o "$data" true
+	refuse "no size" "--grow-to SIZE and --hold TIME go together" \
+		perf record -M 1M --hold 1s -a -o "$data" true
+	refuse "nonsense" "--grow-to takes a size as in 64M, or bytes: not 'much'" \
+		perf record -M 1M --grow-to much --hold 1s -a -o "$data" true
+	refuse "no such time" "--hold" perf record -M 1M --grow-to 2M --hold soon -a -o "$data" true
+	refuse "less" "--grow-to is less than -M" \
+		perf record -M 2M --grow-to 1M --hold 1s -a -o "$data" true
+}
+
+start_writer
+test_target "all CPUs" -a -M $((cpus * page))
+test_target "a task" -p "$writer" -M $((cpus * page))
+# One buffer, as there is one thread
+test_target "a thread" --per-thread -t "$writer" -M "$page"
+test_limit
+test_daemon
+stop_writer
+test_enough
+test_words
+exit "$failed"

@@ -17,6 +17,7 @@ stop_saving() {
 at_end stop_saving
 
 # save OPTION...: in the background, what it says is in $tmp/saves, and of all in all_saves
+# shellcheck disable=SC2120 # not all tests have options
 save() {
 	cat "$tmp/saves" >> "$tmp/all_saves" 2> /dev/null
 	: > "$tmp/saves"

@@ -323,12 +323,12 @@ TEST_F(snapshot, pinned)
 	ASSERT_EQ(0, pipe(fds));
 	ASSERT_EQ(0, ns_keep(self->fd, 1));
 	say("before");
-	ASSERT_EQ(0, take(self->fd, &s));
-
-	fd = member_reopen(s.ns_id, 0, self->cpu, 0);
+	/* Pages of snapshots, and any of newer kernels, cannot be put into a pipe. */
+	fd = member_reopen(self->id, 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
 	map = ring_map(fd, PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, (void *)map);
+	ASSERT_EQ(0, take(self->fd, &s));
 	data.iov_base = map + page_size();
 	memcpy(before, data.iov_base, len);
 	n = vmsplice(fds[1], &data, 1, SPLICE_F_NONBLOCK);

@@ -22,9 +22,7 @@ functions='perf_output_begin perf_output_begin_forward perf_output_begin_backwar
 	perf_swevent_overflow perf_swevent_event perf_tp_event __perf_tp_event_target_task
 	perf_bp_event ___perf_sw_event __perf_sw_event perf_event_header__init_id
 	__perf_event_header__init_id perf_output_read perf_swevent_hrtimer
-	perf_trace_begin perf_trace_begin_narrow perf_trace_begin_wide perf_trace_begin_any
-	perf_trace_begin_task perf_trace_end perf_tp_reserve tp_reserve_narrow
-	tp_reserve_wide tp_begin_any perf_tp_commit
+	perf_trace_begin perf_trace_begin_task perf_trace_end perf_tp_reserve perf_tp_commit
 	perf_tp_copy tp_reserve_any tp_interrupted'
 
 for set in off on; do

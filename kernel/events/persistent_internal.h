@@ -17,7 +17,7 @@
  *				persistent_make.c, persistent_create.c
  *  0  hooks, and readers	core.c, ring_buffer.c, read_copy.c, read_record.c,
  *  that know no namespaces	read_format.c, read_comm.c, read_text.c, read_data.c,
- *				read_out.c, read_maps.c, read_wide.c, read_task.c
+ *				read_out.c, read_maps.c, read_task.c
  *
  * A lower floor tells the upper ones what happens through struct perf_persist_listener.
  */

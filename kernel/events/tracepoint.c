@@ -44,9 +44,6 @@
 			 PERF_SAMPLE_RAW |				\
 			 TP_IN_PLACE | TP_LOCAL_CLOCK | TP_BACKWARD)
 
-/* The same without what is in all records of a buffer of one CPU; compiled in, too. */
-#define TP_NARROW	(TP_USUAL & ~(PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD))
-
 /* What preempt_count() may have that is told as it is, see tracing_gen_ctx_irq_pc(). */
 #define TP_IN_TASK	0xfU
 
@@ -269,10 +266,8 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	data.tid_entry.pid = current->tgid;
 	data.tid_entry.tid = current->pid;
 	data.stream_id = event->id;
-	if (plan & PERF_SAMPLE_CPU) {
-		data.cpu_entry.cpu = raw_smp_processor_id();
-		data.cpu_entry.reserved = 0;
-	}
+	data.cpu_entry.cpu = raw_smp_processor_id();
+	data.cpu_entry.reserved = 0;
 	data.period = count;
 
 	page = start >> (PAGE_SHIFT + page_order(rb));
@@ -367,9 +362,7 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_e
 	plan = READ_ONCE(event->tp_plan);
 	if (!(plan & TP_IN_PLACE))
 		return NULL;
-	if (likely(plan == TP_NARROW))
-		ret = tp_begin_plan(sample, call, event, TP_NARROW, false, size, ip, &record);
-	else if (likely(plan == TP_USUAL))
+	if (likely(plan == TP_USUAL))
 		ret = tp_begin_plan(sample, call, event, TP_USUAL, false, size, ip, &record);
 	else
 		ret = tp_begin_plan(sample, call, event, plan, false, size, ip, &record);
@@ -377,50 +370,23 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_e
 }
 NOKPROBE_SYMBOL(tp_begin_any);
 
-/* Whether this is a task, and there is one event, which may have a plan that is compiled in. */
-static __always_inline bool tp_may_be_usual(struct hlist_node *first, unsigned int size)
-{
-	return tp_may_begin(first, size) && likely(!(preempt_count() & ~TP_IN_TASK));
-}
-
-/* Read for each plan again, as it is in a register in vain otherwise. */
-static __always_inline bool tp_has_plan(struct hlist_node *first, u32 plan)
+/* Whether this is a task, and the only event has the plan that is compiled in. */
+static __always_inline bool tp_usual(struct hlist_node *first, unsigned int size)
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
 
-	return likely(READ_ONCE(event->tp_plan) == plan);
+	return tp_may_begin(first, size) && likely(READ_ONCE(event->tp_plan) == TP_USUAL) &&
+	       likely(!(preempt_count() & ~TP_IN_TASK));
 }
 
 static __always_inline bool
 tp_begin_usual(struct perf_tp_sample *sample, struct trace_event_call *call,
-	       struct hlist_node *first, const u32 plan, unsigned int size, unsigned long ip,
-	       void **raw)
+	       struct hlist_node *first, unsigned int size, unsigned long ip, void **raw)
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
 
-	return likely(tp_begin_plan(sample, call, event, plan, true, size, ip, raw));
+	return likely(tp_begin_plan(sample, call, event, TP_USUAL, true, size, ip, raw));
 }
-
-/* Apart from each other, so that each saves what registers it needs itself. */
-static noinline void *tp_reserve_narrow(struct perf_tp_sample *sample,
-					struct trace_event_call *call, struct hlist_node *first,
-					unsigned int size, unsigned long ip)
-{
-	void *record;
-
-	return tp_begin_usual(sample, call, first, TP_NARROW, size, ip, &record) ? record : NULL;
-}
-NOKPROBE_SYMBOL(tp_reserve_narrow);
-
-static noinline void *tp_reserve_wide(struct perf_tp_sample *sample,
-				      struct trace_event_call *call, struct hlist_node *first,
-				      unsigned int size, unsigned long ip)
-{
-	void *record;
-
-	return tp_begin_usual(sample, call, first, TP_USUAL, size, ip, &record) ? record : NULL;
-}
-NOKPROBE_SYMBOL(tp_reserve_wide);
 
 /* Somebody wrote a record after ours, and left it to us to publish it. */
 static noinline void tp_end_again(struct perf_tp_sample *sample)
@@ -461,14 +427,11 @@ void *perf_tp_reserve(struct perf_tp_sample *sample, struct trace_event_call *ca
 		      struct hlist_head *head, unsigned int size, unsigned long ip)
 {
 	struct hlist_node *first = READ_ONCE(head->first);
+	void *record;
 
-	if (tp_may_be_usual(first, size)) {
-		if (tp_has_plan(first, TP_NARROW))
-			return tp_reserve_narrow(sample, call, first, size, ip);
-		if (tp_has_plan(first, TP_USUAL))
-			return tp_reserve_wide(sample, call, first, size, ip);
-	}
-	return tp_begin_any(sample, call, first, size, ip);
+	if (!tp_usual(first, size))
+		return tp_begin_any(sample, call, first, size, ip);
+	return tp_begin_usual(sample, call, first, size, ip, &record) ? record : NULL;
 }
 NOKPROBE_SYMBOL(perf_tp_reserve);
 
@@ -518,9 +481,7 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	    (count != 1 || event->hw.interrupts == MAX_INTERRUPTS))
 		return false;
 	/* It may have a filter. */
-	if (likely((plan | TP_IN_PLACE) == TP_NARROW))
-		ret = tp_reserve(&sample, event, TP_NARROW, false, size, count, ip, misc, &to);
-	else if (likely((plan | TP_IN_PLACE) == TP_USUAL))
+	if (likely((plan | TP_IN_PLACE) == TP_USUAL))
 		ret = tp_reserve(&sample, event, TP_USUAL, false, size, count, ip, misc, &to);
 	else
 		ret = tp_reserve(&sample, event, plan, false, size, count, ip, misc, &to);
@@ -572,30 +533,6 @@ perf_trace_begin_any(struct perf_tp_sample *sample, struct trace_event_call *cal
 }
 NOKPROBE_SYMBOL(perf_trace_begin_any);
 
-static noinline void *
-perf_trace_begin_narrow(struct perf_tp_sample *sample, struct trace_event_call *call,
-			struct hlist_node *first, int size, unsigned long ip)
-{
-	void *record;
-
-	if (tp_begin_usual(sample, call, first, TP_NARROW, size, ip, &record))
-		return record;
-	return perf_trace_begin_task(sample, call, size, 1, NULL);
-}
-NOKPROBE_SYMBOL(perf_trace_begin_narrow);
-
-static noinline void *
-perf_trace_begin_wide(struct perf_tp_sample *sample, struct trace_event_call *call,
-		      struct hlist_node *first, int size, unsigned long ip)
-{
-	void *record;
-
-	if (tp_begin_usual(sample, call, first, TP_USUAL, size, ip, &record))
-		return record;
-	return perf_trace_begin_task(sample, call, size, 1, NULL);
-}
-NOKPROBE_SYMBOL(perf_trace_begin_wide);
-
 /**
  * perf_trace_begin - begin a record of a tracepoint
  * @sample: for perf_trace_end()
@@ -612,15 +549,15 @@ NOKPROBE_SYMBOL(perf_trace_begin_wide);
 void *perf_trace_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
 		       struct hlist_node *first, int size, unsigned long ip)
 {
-	if (unlikely(bpf_prog_array_valid(call)))
-		return perf_trace_begin_task(sample, call, size, 1, NULL);
-	if (tp_may_be_usual(first, size)) {
-		if (tp_has_plan(first, TP_NARROW))
-			return perf_trace_begin_narrow(sample, call, first, size, ip);
-		if (tp_has_plan(first, TP_USUAL))
-			return perf_trace_begin_wide(sample, call, first, size, ip);
+	void *record;
+
+	if (likely(!bpf_prog_array_valid(call))) {
+		if (!tp_usual(first, size))
+			return perf_trace_begin_any(sample, call, first, size, ip);
+		if (tp_begin_usual(sample, call, first, size, ip, &record))
+			return record;
 	}
-	return perf_trace_begin_any(sample, call, first, size, ip);
+	return perf_trace_begin_task(sample, call, size, 1, NULL);
 }
 EXPORT_SYMBOL_GPL(perf_trace_begin);
 NOKPROBE_SYMBOL(perf_trace_begin);

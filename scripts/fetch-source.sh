@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Fetch a Debian package with the kernel source of a newer release, and unpack it.
+# Fetch the kernel source of a newer release of Debian.
 #
 # usage: fetch-source.sh PACKAGE VERSION SUITE DIR
 #

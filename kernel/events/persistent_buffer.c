@@ -658,7 +658,7 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 	WRITE_ONCE(rb->held, false);
 	rb->owner = NULL;
 	atomic_set(&rb->needs, 0);
-	/* Whoever can map it sees it empty. */
+	/* Whoever can map it sees it empty, see perf_member_map_buffer(). */
 	smp_wmb();
 	refcount_set(&rb->mmap_count, 1);
 }
@@ -681,6 +681,8 @@ struct perf_buffer *perf_member_map_buffer(struct perf_member *member)
 		if (!rb || !refcount_inc_not_zero(&rb->refcount))
 			return NULL;
 		if (refcount_inc_not_zero(&rb->mmap_count)) {
+			/* Pairs with the one in perf_persist_renew_buffer(). */
+			smp_acquire__after_ctrl_dep();
 			perf_set_mapped(rb);
 			return rb;
 		}

@@ -29,6 +29,7 @@
 #include "evsel.h"
 #include "evsel_config.h"
 #include "persistent.h"
+#include "persistent-control.h"
 #include "persistent-keep.h"
 #include "record.h"
 #include "target.h"
@@ -169,18 +170,7 @@ static int err_label(const struct add *add, const char *label)
  * Opening
  */
 
-/* @cpus as a list; NULL, or to be freed by the caller */
-static char *list_cpus(unsigned long *cpus)
-{
-	const size_t size = MAX_NR_CPUS * sizeof("4095");
-	char *list = malloc(size);
-
-	if (list)
-		bitmap_scnprintf(cpus, MAX_NR_CPUS, list, size);
-	return list;
-}
-
-/* Where it records and a CPU is online, as list_cpus() */
+/* Where it records and a CPU is online, as persistent__list_cpus() */
 static char *add__cpus(const struct add *add)
 {
 	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
@@ -197,7 +187,7 @@ static char *add__cpus(const struct add *add)
 		       add->ns->name);
 		return NULL;
 	}
-	return list_cpus(cpus);
+	return persistent__list_cpus(cpus);
 }
 
 static int open_event(struct evsel *evsel, struct target *target)
@@ -500,7 +490,7 @@ static void add__enable_late(const struct add *add, const struct persistent_memb
 
 static void print_lacks(unsigned long *cpus, const char *ns)
 {
-	char *list = list_cpus(cpus);
+	char *list = persistent__list_cpus(cpus);
 
 	pr_info("[ perf ctl: not on CPU %s, which is offline or just came: add it to '%s' again when it is online ]\n",
 		list ?: "?", ns);

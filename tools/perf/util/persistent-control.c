@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <internal/lib.h>
+#include <linux/bitmap.h>
 #include <linux/capability.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -48,6 +49,16 @@ int persistent__parse_number(const char *option, const char *str, u32 min, u32 m
 
 	pr_err("%s takes a number from %u to %u: not '%s'.\n", option, min, max, str);
 	return -EINVAL;
+}
+
+char *persistent__list_cpus(unsigned long *cpus)
+{
+	const size_t size = MAX_NR_CPUS * sizeof("4095");
+	char *list = malloc(size);
+
+	if (list)
+		bitmap_scnprintf(cpus, MAX_NR_CPUS, list, size);
+	return list;
 }
 
 /* Before a snapshot is taken that it is for */

@@ -12,6 +12,9 @@ struct persistent_ns;
 /* Something like 5, of option @option; what it must be is said if it is not. */
 int persistent__parse_number(const char *option, const char *str, u32 min, u32 max, u32 *nr);
 
+/* @cpus, of MAX_NR_CPUS, as a list; NULL, or to be freed by the caller */
+char *persistent__list_cpus(unsigned long *cpus);
+
 /* Is @note one? If not it is said what is wrong with that of option @option. */
 int persistent__check_note(const char *option, const char *note);
 

@@ -441,7 +441,7 @@ static int ns__add_with_events(struct persistent_ns *ns, struct perf_event_trigg
 static void tell_offline(const struct persistent_ns *ns)
 {
 	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
-	char list[256];
+	char *list;
 
 	for (int i = 0; i < ns->nr_members; i++) {
 		const struct persistent_member *member = &ns->members[i];
@@ -452,9 +452,10 @@ static void tell_offline(const struct persistent_ns *ns)
 	if (bitmap_empty(cpus, MAX_NR_CPUS))
 		return;
 
-	bitmap_scnprintf(cpus, MAX_NR_CPUS, list, sizeof(list));
+	list = persistent__list_cpus(cpus);
 	pr_info("[ perf ctl: not on CPU %s, which is offline: remove the trigger and add it again when it is online ]\n",
-		list);
+		list ?: "?");
+	free(list);
 }
 
 int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,

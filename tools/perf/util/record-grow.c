@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
@@ -34,16 +33,9 @@
 #include "mmap.h"
 #include "record-live.h"
 #include "record-memory.h"
+#include "time-utils.h"
 #include "units.h"
 #include "../perf-sys.h"
-
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
-}
 
 /*
  * Buffers
@@ -158,7 +150,7 @@ static int take_over_first(struct record_grow *grow, struct evlist *evlist, int 
 
 int record_grow__begin(struct record_grow *grow, struct evlist *evlist)
 {
-	u64 now = now_ns();
+	u64 now = rdclock();
 	int err = 0;
 
 	grow->nr = evlist->core.nr_mmaps;
@@ -191,7 +183,7 @@ static int keep_old(struct record_grow *grow, const struct perf_mmap *map)
 		return -ENOMEM;
 	grow->olds = olds;
 	olds[grow->nr_olds].map = *map;
-	olds[grow->nr_olds].until = now_ns() + grow->hold_ns;
+	olds[grow->nr_olds].until = rdclock() + grow->hold_ns;
 	return 0;
 }
 
@@ -282,7 +274,7 @@ static void drop_olds(struct record_grow *grow, u64 now)
 
 void record_grow__look(struct record_grow *grow, struct evlist *evlist, struct record_live *live)
 {
-	u64 now = now_ns(), head;
+	u64 now = rdclock(), head;
 
 	drop_olds(grow, now);
 	for (int i = 0; i < grow->nr; i++) {

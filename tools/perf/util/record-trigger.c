@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <api/fd/array.h>
 #include <internal/mmap.h>
@@ -32,6 +31,7 @@
 #include "parse-events.h"
 #include "persistent.h"
 #include "record.h"
+#include "time-utils.h"
 
 #ifdef HAVE_LIBBPF_SUPPORT
 #include <bpf/bpf.h>
@@ -238,14 +238,6 @@ void record_trigger__look(struct record_trigger *trigger)
 	}
 }
 
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
-}
-
 bool record_trigger__has_fired(struct record_trigger *trigger)
 {
 	u64 now;
@@ -253,7 +245,7 @@ bool record_trigger__has_fired(struct record_trigger *trigger)
 	record_trigger__look(trigger);
 	if (!trigger->fired)
 		return false;
-	now = now_ns();
+	now = rdclock();
 	if (trigger->last && now - trigger->last < COOL_DOWN_NS)
 		return false;
 	trigger->last = now;
@@ -267,7 +259,7 @@ int record_trigger__wait_ms(const struct record_trigger *trigger)
 
 	if (!trigger->fired)
 		return -1;
-	passed = now_ns() - trigger->last;
+	passed = rdclock() - trigger->last;
 	return passed < COOL_DOWN_NS ? (COOL_DOWN_NS - passed) / NSEC_PER_MSEC + 1 : 0;
 }
 

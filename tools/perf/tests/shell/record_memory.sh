@@ -7,6 +7,8 @@
 . "$(dirname "$0")"/lib/persistent.sh
 # shellcheck source=lib/bpf_trigger.sh
 . "$(dirname "$0")"/lib/bpf_trigger.sh
+# shellcheck source=lib/record_memory.sh
+. "$(dirname "$0")"/lib/record_memory.sh
 
 [ "$(id -u)" = 0 ] || skip "not root"
 perf record -h 2>&1 | grep -q -- '-M, --memory' || skip "perf has no -M"
@@ -15,7 +17,6 @@ require_numbers
 cpus=$(getconf _NPROCESSORS_ONLN)
 cpu=$(sed -n 's/^Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
 page=$(getconf PAGE_SIZE)
-pid=
 
 # A mount that goes when the test ends
 undo_mount=
@@ -23,27 +24,6 @@ umount_small() {
 	[ -z "$undo_mount" ] || umount -l "$undo_mount"
 }
 at_end umount_small
-
-# start OPTION...: numbers, until stop
-start() {
-	perf record -o "$data" -e "$number_event" --filter "$number_filter" "$@" 2> "$tmp/log" &
-	pid=$!
-	eventually "perf record $* records" grep -q 'is written on' "$tmp/log"
-}
-
-stop() {
-	[ -n "$pid" ] || return
-	kill -INT "$pid"
-	wait "$pid"
-	pid=
-}
-at_end stop
-
-# dump N: the Nth one
-dump() {
-	kill -USR2 "$pid"
-	eventually "dump $1" grep -q "dump $1 written" "$tmp/log"
-}
 
 test_nothing() {
 	start -a -M 10000000
@@ -59,15 +39,15 @@ test_rounding() {
 	start -a -M 10000000
 	stop
 	check "rounding is said" grep -q "memory of 16M, $((16 / cpus))M in each of $cpus buffers" \
-		"$tmp/log"
+		"$log"
 }
 
 # pauses WHY: it says that it does, or if there is nothing to say that it does not
 pauses() {
 	if [ -n "$1" ]; then
-		check "it pauses: $1" grep -q "recording pauses while memory is copied: .*$1" "$tmp/log"
+		check "it pauses: $1" grep -q "recording pauses while memory is copied: .*$1" "$log"
 	else
-		check "it does not pause" grep -q "recording goes on while memory is copied" "$tmp/log"
+		check "it does not pause" grep -q "recording goes on while memory is copied" "$log"
 	fi
 }
 
@@ -119,7 +99,7 @@ test_at_once() {
 	done
 	# The last one begins after the signal.
 	eventually "the last one" sh -c "
-		kill -USR2 $pid; sleep 0.2; grep -q 'dump 2 written' '$tmp/log'"
+		kill -USR2 $pid; sleep 0.2; grep -q 'dump 2 written' '$log'"
 	stop
 	same "each once" "1 2 3 4 5 6 7 8 9 10" "$(numbers "$data")"
 }
@@ -144,7 +124,7 @@ test_full_disk() {
 	number "${before[@]}"
 	head -c 64M /dev/zero > "$tmp/small/full" 2> /dev/null
 	kill -USR2 "$pid"
-	eventually "it says so" grep -q "Cannot write dump 1: No space left.*stays there" "$tmp/log"
+	eventually "it says so" grep -q "Cannot write dump 1: No space left.*stays there" "$log"
 	number 201
 	rm "$tmp/small/full"
 	dump 1
@@ -167,9 +147,9 @@ test_pipe() {
 	cat "$tmp/pipe" > /dev/null &
 	reader=$!
 	perf record -o - -e "$number_event" --filter "$number_filter" -a -M 1M \
-		2> "$tmp/log" > "$tmp/pipe" &
+		2> "$log" > "$tmp/pipe" &
 	pid=$!
-	eventually "it records" grep -q 'is written on' "$tmp/log"
+	eventually "it records" grep -q 'is written on' "$log"
 	kill "$reader"
 	wait "$reader" 2> /dev/null
 	kill -USR2 "$pid"
@@ -177,7 +157,7 @@ test_pipe() {
 	status=$?
 	pid=
 	check "it fails" test "$status" -ne 0
-	check "it says so" grep -q "Cannot write .*Broken pipe" "$tmp/log"
+	check "it says so" grep -q "Cannot write .*Broken pipe" "$log"
 	rm "$tmp/pipe"
 }
 
@@ -191,8 +171,8 @@ test_dumps() {
 	number 5
 	stop
 	same "each once, and none after the last dump" "1 2 3 4" "$(numbers "$data")"
-	same "what it says" 7 "$(grep -c '^\[ perf record: ' "$tmp/log")"
-	same "and nothing else" "" "$(grep -v '^\[ perf record: ' "$tmp/log")"
+	same "what it says" 7 "$(grep -c '^\[ perf record: ' "$log")"
+	same "and nothing else" "" "$(grep -v '^\[ perf record: ' "$log")"
 	same "said to be unordered" "" \
 		"$(perf report -i "$data" --stdio 2>&1 | grep -i 'out of order')"
 }
@@ -236,14 +216,14 @@ test_control() {
 	start -a -M 1M --control "fifo:$tmp/ctl,$tmp/ack"
 	number 7
 	echo snapshot > "$tmp/ctl"
-	eventually "a dump by a command" grep -q "dump 1 written" "$tmp/log"
+	eventually "a dump by a command" grep -q "dump 1 written" "$log"
 	number 8
 	echo dump > "$tmp/ctl"
-	eventually "another one" grep -q "dump 2 written" "$tmp/log"
+	eventually "another one" grep -q "dump 2 written" "$log"
 	echo status > "$tmp/ctl"
-	eventually "what there is" grep -q "2 dumps written" "$tmp/log"
+	eventually "what there is" grep -q "2 dumps written" "$log"
 	echo combine > "$tmp/ctl"
-	eventually "what it cannot do" grep -q "'combine' is for --daemon" "$tmp/log"
+	eventually "what it cannot do" grep -q "'combine' is for --daemon" "$log"
 	stop
 	same "numbers" "7 8" "$(numbers "$data")"
 }
@@ -253,7 +233,7 @@ test_trigger() {
 	start -a -M 1M --trigger "$exec_event"
 	number 8
 	mark 1
-	eventually "a dump by an event" grep -q "dump 1 written" "$tmp/log"
+	eventually "a dump by an event" grep -q "dump 1 written" "$log"
 	stop
 	same "the first one" 8 "$(numbers "$data")"
 }
@@ -264,7 +244,7 @@ test_bpf() {
 	start -a -M 1M --trigger "bpf:$bpf_pin"
 	number 9
 	mark 1
-	eventually "a dump by a BPF program" grep -q "dump 1 written" "$tmp/log"
+	eventually "a dump by a BPF program" grep -q "dump 1 written" "$log"
 	stop
 	same "the first one of it" 9 "$(numbers "$data")"
 	stop_bpf

@@ -5,6 +5,8 @@
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
 . "$(dirname "$0")"/lib/persistent.sh
+# shellcheck source=lib/record_memory.sh
+. "$(dirname "$0")"/lib/record_memory.sh
 
 [ "$(id -u)" = 0 ] || skip "not root"
 perf record -h 2>&1 | grep -q -- '--grow-to' || skip "perf has no --grow-to"
@@ -14,8 +16,6 @@ require_numbers
 cpus=$(getconf _NPROCESSORS_ONLN)
 cpu=$(sed -n 's/^Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
 page=$(getconf PAGE_SIZE)
-pid=
-log=$tmp/log
 writer=
 
 # A task that writes the numbers that it is told, on one CPU
@@ -39,26 +39,9 @@ stop_writer() {
 }
 at_end stop_writer
 
-# start OPTION...: a page for each buffer, and much more if that is not enough for an hour
-start() {
-	perf record -o "$data" -e "$number_event" --filter "$number_filter" --hold 1h \
-		"$@" 2> "$log" &
-	pid=$!
-	eventually "perf record $* records" grep -q 'is written on' "$log" ||
-		{ cat "$log"; exit 1; }
-}
-
-stop() {
-	[ -n "$pid" ] || return
-	kill -INT "$pid"
-	wait "$pid"
-	pid=
-}
-at_end stop
-
-dump() {
-	kill -USR2 "$pid"
-	eventually "dump $1" grep -q "dump $1 written" "$log"
+# start_growing OPTION...: a page for each buffer, and much more if that is not enough for an hour
+start_growing() {
+	start --hold 1h "$@" || { cat "$log"; exit 1; }
 }
 
 grown_to() {
@@ -106,7 +89,7 @@ test_target() {
 
 	shift
 	# A page has room for more than 30, and the next one has few yet.
-	start "$@" --grow-to $((cpus * 64 * page))
+	start_growing "$@" --grow-to $((cpus * 64 * page))
 	write_until $((2 * page / 1024))K
 	eventually "all are written" has_written
 	dump 1
@@ -114,7 +97,7 @@ test_target() {
 	ends_whole "$what, replaced" 31
 
 	# A page would not have room for these.
-	start "$@" --grow-to $((cpus * 64 * page))
+	start_growing "$@" --grow-to $((cpus * 64 * page))
 	write_until $((8 * page / 1024))K
 	for ((i = 0; i < 100; i++)); do
 		echo $((++last)) >&5
@@ -126,7 +109,7 @@ test_target() {
 }
 
 test_limit() {
-	start -a -M $((cpus * page)) --grow-to $((cpus * 2 * page))
+	start_growing -a -M $((cpus * page)) --grow-to $((cpus * 2 * page))
 	write_until $((2 * page / 1024))K
 	for _ in $(seq 600); do
 		! grep -q "is as large as --grow-to lets it be" "$log" || break
@@ -166,7 +149,7 @@ test_daemon() {
 
 # What lasts for so long stays as it is.
 test_enough() {
-	start -a -M 1M --grow-to 64M
+	start_growing -a -M 1M --grow-to 64M
 	number 1 2 3
 	dump 1
 	stop

@@ -18,7 +18,7 @@ top=$(realpath "$(dirname "$0")/..")
 . "$top/scripts/base-lib.sh"
 src=$(realpath "${LINUX:-$base_build/linux}")
 kernel=$(realpath -m "${KERNEL:-$base_build/kernel}")
-perf=$(realpath -m "${PERF:-$base_build/perf}")
+perf=$(realpath -m "${PERF:-$base_perf}")
 selftests=$base_build/selftests
 bench=$base_build/bench
 dir=$src/tools/testing/selftests/perf_events/persistent
@@ -115,6 +115,12 @@ kernel)
 		-path $src/tools/testing ) -prune -o -not -path $src/.git" make_kernel
 	;;
 perf)
+	if [ -z "${PERF-}" ] && [ "$base_perf" != "$base_build/perf" ]; then
+		export BASE=''
+		unset LINUX KERNEL CONFIGS
+		"$top/scripts/source.sh"
+		exec "$0" perf
+	fi
 	build "$perf" "$src/tools -path $src/tools/testing -prune -o" make_perf
 	;;
 selftests)

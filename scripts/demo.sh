@@ -12,6 +12,8 @@ set -eu
 
 top=$(realpath "$(dirname "$0")/..")
 . "$top/scripts/demo-lib.sh"
+# shellcheck source=scripts/base-lib.sh
+. "$top/scripts/base-lib.sh"
 
 step()
 {
@@ -23,7 +25,7 @@ compile()
 {
 	rm -rf "/tmp/$1"
 	mkdir -p "/tmp/$1"
-	make -s -C "$top/build/linux/tools/lib/subcmd" O="/tmp/$1" -j4 V=0
+	make -s -C "$base_build/linux/tools/lib/subcmd" O="/tmp/$1" -j4 V=0
 }
 
 samples()
@@ -127,7 +129,7 @@ tour()
 guest()
 {
 	local creator first second
-	export PATH=$top/build/perf:$PATH PAGER=cat
+	export PATH=$base_perf:$PATH PAGER=cat
 	mkdir -p /tmp/demo && cd /tmp/demo
 
 	step 'A shell starts the recorder. "perf record -P" makes it and exits.'

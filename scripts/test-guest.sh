@@ -11,7 +11,7 @@
 top=$(realpath "$(dirname "$0")/..")
 # shellcheck source=scripts/base-lib.sh
 . "$top/scripts/base-lib.sh"
-PATH=$base_build/perf:$PATH
+PATH=$base_perf:$PATH
 
 # Of perf's own tests those that open, parse, map, record or read events. Not
 # here, as they do not pass on the unpatched tree either:
@@ -73,7 +73,7 @@ program()
 # directory.
 perf_tests()
 {
-	cd "$base_build/linux/tools/perf" || exit
+	cd "$base_perf_linux/tools/perf" || exit
 	while [ $# -gt 0 ]; do
 		program "$1" perf test -S -v "$2"
 		shift 2
@@ -95,7 +95,7 @@ faults)
 	# In a guest of its own, as it does the files of perf no good.
 	dir=$base_build/linux/tools/testing/selftests/perf_events/persistent
 	cd "$base_build/selftests" || exit
-	program fault_perf.sh env PERF="$base_build/perf/perf" "$dir/fault_perf.sh"
+	program fault_perf.sh env PERF="$base_perf/perf" "$dir/fault_perf.sh"
 	;;
 kunit)
 	# They ran when the kernel booted, and theirs is TAP within TAP.
@@ -113,7 +113,7 @@ perf | perf-long)
 	part=${2:-1/1}
 	args=() nr=0
 	# Not those of other parts of 'perf record', which are in the same directory.
-	for script in "$top"/build/linux/tools/perf/tests/shell/{*persistent*,record_*memory*,record_daemon*,record_join,record_torn}.sh; do
+	for script in "$base_perf_linux"/tools/perf/tests/shell/{*persistent*,record_*memory*,record_daemon*,record_join,record_torn}.sh; do
 		name=$(basename "$script" .sh)
 		stage=perf-long
 		[[ $quick != *" ${name#persistent_} "* ]] || stage=perf
@@ -131,7 +131,7 @@ regression | regression-long)
 	[ "$1" = regression ] || regression=$regression_long
 	[ "$1" != regression ] || program tracepoint "$base_build/selftests/tracepoint"
 	mapfile -t names < <(grep . <<<"$regression")
-	cd "$base_build/linux/tools/perf" || exit
+	cd "$base_perf_linux/tools/perf" || exit
 	program perf perf test -S -v "${names[@]}"
 	;;
 esac 2>&1

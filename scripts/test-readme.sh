@@ -8,7 +8,9 @@
 set -u
 
 top=$(realpath "$(dirname "$0")/..")
-PATH=$top/build/perf:$PATH
+# shellcheck source=scripts/base-lib.sh
+. "$top/scripts/base-lib.sh"
+PATH=$base_perf:$PATH
 dir=/var/lib/perf-flight
 
 fail()

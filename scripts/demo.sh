@@ -212,7 +212,7 @@ run /usr/bin/perf version
 run '/usr/bin/perf report -i build/demo/perf.data --stdio --no-children -g none -s comm 2>/dev/null | grep -E "^ +[0-9]" | head -n 8'
 shows cc1
 run '/usr/bin/perf script -f -i build/demo/perf.data -F comm,event 2>/dev/null | sort | uniq -c | sort -rn | head -n 8'
-shows 'cc1 .*cpu-clock'
+shows 'cc1 .*clock'
 listing /usr/bin/perf build/demo/perf.data ip >build/demo/host.txt
 cmp build/demo/script.txt build/demo/host.txt ||
 	fail 'the two perfs do not see the same samples'

@@ -20,7 +20,7 @@ export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo demo-notool tour check-readers check-triggers test test-long test-unpatched test-all \
 	test-hazards test-readers test-exact test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
-	check-fastpath check-builds docs picture kunit bench bench-check bench-time \
+	check-fastpath check-size check-builds docs picture kunit bench bench-check bench-time \
 	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
 	test-apply test-vanilla deb test-deb clean
 
@@ -218,6 +218,11 @@ check: source ## check the scripts and the series
 check-fastpath: source ## show that the code which records a sample is not touched
 	@scripts/deps.sh kernel
 	@scripts/check-fastpath.sh build/linux configs/vm.config build/fastpath
+	@scripts/check-size.sh
+
+check-size: source ## how large code is without and with the series; templates have not grown
+	@scripts/deps.sh kernel
+	@scripts/check-size.sh
 
 check-builds: source ## build with other options and for other architectures
 	@scripts/deps.sh kernel cross

@@ -138,7 +138,8 @@ measure()
 	result=$(run_load) || die "load $do"
 }
 
-# Bytes in the buffers for each event, from the perf.data of each recorder.
+# Bytes in the buffers for each event, from the perf.data of each recorder: perf writes to it
+# what is there.
 sample_size()
 {
 	local i
@@ -158,6 +159,22 @@ sample_size()
 		}
 		END { print n ? sum / n : 0 }'
 		rm -f "$data.$i"
+	done | awk '{ sum += $1 } END { printf "%.1f\n", sum }'
+}
+
+# The same of namespaces, where perf writes more than there is in the buffers.
+kept_size()
+{
+	local i
+
+	for ((i = 0; i < recorders; i++)); do
+		"$perf" ctl -l bench$i --json --contents 2>"$log" |
+		sed 's/[,{}]/\n/g' | awk '
+		/"sideband":/ { sideband = /true/ }
+		sideband { next }
+		/"held_bytes":/ { bytes += $NF }
+		/"records":/ { n += $NF }
+		END { print n ? bytes / n : 0 }'
 	done | awk '{ sum += $1 } END { printf "%.1f\n", sum }'
 }
 
@@ -291,12 +308,9 @@ record_persistent()
 		names+=("bench$i")
 	done
 	measure
-	for ((i = 0; i < recorders; i++)); do
-		"$perf" record -o "$data.$i" -e persistent/bench$i/ -a -k >"$log" 2>&1 ||
-			{ cat "$log" >&2; die "perf record -e persistent/bench$i/"; }
-	done
+	result+=" $(kept_size)"
+	"$perf" ctl -d "${names[@]}" >"$log" 2>&1 || { cat "$log" >&2; die "perf ctl -d"; }
 	names=()
-	result+=" $(sample_size)"
 }
 
 case " $* " in

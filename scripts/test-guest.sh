@@ -34,6 +34,7 @@ syscalls:sys_enter_openat event fields
 Sample parsing
 Parse with no sample_id_all bit set
 Times of day
+What namespaces leave out of records
 Track with sched_switch
 Filter fds with revents mask in a fdarray
 Add fd to a fdarray, making it autogrow
@@ -130,6 +131,7 @@ perf | perf-long)
 regression | regression-long)
 	[ "$1" = regression ] || regression=$regression_long
 	[ "$1" != regression ] || program tracepoint "$base_build/selftests/tracepoint"
+	[ "$1" != regression ] || program nested "$base_build/selftests/nested"
 	mapfile -t names < <(grep . <<<"$regression")
 	cd "$base_perf_linux/tools/perf" || exit
 	program perf perf test -S -v "${names[@]}"

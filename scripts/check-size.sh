@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Show how much code the series add to the kernel in which instructions are counted, and
+# that the templates of tracepoints, of which there is one for each class of events, are no
+# larger than without them.
+#
+# usage: check-size.sh [VMLINUX...]
+#
+#   VMLINUX  only print the sizes of these
+#
+# Four kernels: the base, the series up to 2-cost, and all series without and with
+# CONFIG_PERF_EVENTS_PERSISTENT. Those of the bench are used again.
+
+set -euo pipefail
+
+. "$(dirname "$0")/series-lib.sh"
+
+build=$top/build
+configs="$top/configs/vm.config $top/configs/bench.config"
+off=$build/size-off.config
+
+# functions VMLINUX: type, name and size of each
+functions()
+{
+	nm -S --defined-only "$1" | awk '
+		function value(hex,   i, n) {
+			for (i = 1; i <= length(hex); i++)
+				n = 16 * n + index("0123456789abcdef", substr(hex, i, 1)) - 1
+			return n
+		}
+		NF == 4 && $3 ~ /^[tTwW]$/ { print $3, $4, value($2) }'
+}
+
+# templates VMLINUX: name and size of each of the templates. The others of that name are
+# functions that these call, or that have to do with them.
+templates()
+{
+	functions "$1" | awk '$1 == "t" && $2 ~ /^perf_trace_/ { print $2, $3 }' |
+		grep -vE '^perf_trace_(begin_any|end_task|event_(init|reg|unreg|open|close))[. ]'
+}
+
+# The section itself is as large as its pages.
+text()
+{
+	functions "$1" | awk '{ sum += $3 } END { print sum + 0 }'
+}
+
+# sum VMLINUX [NAME]: bytes of all templates, or of one
+sum()
+{
+	templates "$1" | awk -v name="${2-}" '
+		{ sub(/\..*/, "", $1) }
+		name == "" || $1 == name { sum += $2 }
+		END { print sum + 0 }'
+}
+
+header()
+{
+	printf '%-24s %10s %10s %7s %10s %13s\n' '' functions templates number sys_enter sched_switch
+}
+
+row()
+{
+	printf '%-24s %10d %10d %7d %10d %13d\n' "$1" "$(text "$2")" "$(sum "$2")" \
+		"$(templates "$2" | wc -l)" "$(sum "$2" perf_trace_sys_enter)" \
+		"$(sum "$2" perf_trace_sched_switch)"
+}
+
+if [ $# -gt 0 ]; then
+	header
+	for vmlinux; do
+		row "$(basename "$(dirname "$vmlinux")")" "$vmlinux"
+	done
+	exit
+fi
+
+# tree NAME COMMIT: a checkout of it
+tree()
+{
+	if [ ! -e "$build/$1/Makefile" ]; then
+		lgit worktree prune
+		lgit worktree add -f -q --detach "$build/$1" "$2"
+	fi
+	git -C "$build/$1" checkout -q --detach "$2"
+}
+
+# build_kernel TREE NAME CONFIGS
+build_kernel()
+{
+	LINUX=$1 KERNEL=$build/$2 CONFIGS=$3 "$top/scripts/build.sh" kernel >&2
+}
+
+cost=$(commit_series base HEAD | awk '$2 == "2-cost" { print $1 }' | tail -n 1)
+printf '%s\n' '# CONFIG_PERF_EVENTS_PERSISTENT is not set' \
+	'# CONFIG_PROC_PERF_BUFFERS is not set' \
+	'# CONFIG_SAMPLE_PERF_PERSISTENT is not set' >"$off"
+tree linux-base base
+tree linux-2-cost "$cost"
+build_kernel "$build/linux-base" kernel-bench-base "$configs"
+build_kernel "$build/linux-2-cost" kernel-size-2-cost "$configs"
+build_kernel "$linux" kernel-size-off "$configs $off"
+build_kernel "$linux" kernel-bench "$configs"
+
+header
+row 'the base' "$build/kernel-bench-base/vmlinux"
+row 'up to 2-cost' "$build/kernel-size-2-cost/vmlinux"
+row 'all, the option off' "$build/kernel-size-off/vmlinux"
+row 'all, the option on' "$build/kernel-bench/vmlinux"
+
+before=$build/size-before after=$build/size-after status=0
+templates "$build/kernel-bench-base/vmlinux" | sort >"$before"
+for kernel in kernel-size-2-cost kernel-size-off kernel-bench; do
+	templates "$build/$kernel/vmlinux" | sort >"$after"
+	if [ "$(sum "$build/$kernel/vmlinux")" -gt "$(sum "$build/kernel-bench-base/vmlinux")" ]; then
+		echo "check-size: templates are larger in $kernel:" >&2
+		join "$before" "$after" | awk '$3 > $2' >&2
+		status=1
+	fi
+done
+exit $status

@@ -218,7 +218,6 @@ check: source ## check the scripts and the series
 check-fastpath: source ## show that the code which records a sample is not touched
 	@scripts/deps.sh kernel
 	@scripts/check-fastpath.sh build/linux configs/vm.config build/fastpath
-	@scripts/check-size.sh
 
 check-size: source ## how large code is without and with the series; templates have not grown
 	@scripts/deps.sh kernel

@@ -168,14 +168,17 @@ kept_size()
 	local i
 
 	for ((i = 0; i < recorders; i++)); do
-		"$perf" ctl -l bench$i --json --contents 2>"$log" |
-		sed 's/[,{}]/\n/g' | awk '
+		"$perf" ctl -l "bench$i" --json --contents >"$tmp/list" 2>"$log" || {
+			cat "$log" >&2
+			return 1
+		}
+		sed 's/[,{}]/\n/g' "$tmp/list" | awk '
 		/"sideband":/ { sideband = /true/ }
 		sideband { next }
 		/"held_bytes":/ { bytes += $NF }
 		/"records":/ { n += $NF }
-		END { print n ? bytes / n : 0 }'
-	done | awk '{ sum += $1 } END { printf "%.1f\n", sum }'
+		END { if (!n) exit 1; print bytes / n }' || return
+	done >"$tmp/sizes" && awk '{ sum += $1 } END { printf "%.1f\n", sum }' "$tmp/sizes"
 }
 
 record_none()
@@ -308,7 +311,8 @@ record_persistent()
 		names+=("bench$i")
 	done
 	measure
-	result+=" $(kept_size)"
+	size=$(kept_size) || exit
+	result+=" $size"
 	"$perf" ctl -d "${names[@]}" >"$log" 2>&1 || { cat "$log" >&2; die "perf ctl -d"; }
 	names=()
 }

@@ -34,6 +34,7 @@ base_has_perf()
 		file=$base_dir/patches/$name/series
 		[ -e "$file" ] || file=$top/patches/$name/series
 		! grep -qs '^[^#]* tools/perf/' "$file" || return 0
+		! grep -qsr '^+++ b/tools/perf/' "${file%/series}" || return 0
 	done < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$base_dir/patches/layout")
 	return 1
 }

@@ -68,6 +68,7 @@ step scale make -s bench-scale
 step idle make -s bench-idle
 step read make -s bench-read
 step fastpath make -s check-fastpath
+step size make -s check-size
 step bench make -s bench-check
 
 echo "$passed passed, $failed failed"

@@ -54,9 +54,9 @@ perf record sideband tests
 # what the kernel does by itself.
 # Those of all other commands are in 'make test-long'.
 quick=' creator_killed delete errors names nosupport options read record record_join'
-quick+=' record_memory trigger unpatched '
+quick+=' record_memory trigger unpatched narrow '
 # Of these, those to which more CPUs make little difference: at four they are long ones.
-one_cpu=' errors names nosupport trigger unpatched '
+one_cpu=' errors names narrow nosupport trigger unpatched '
 
 # program NAME COMMAND...: the lines around it let test.sh see one that died, and
 # people see which one takes long.

@@ -46,16 +46,18 @@ struct test_context {
 
 static void buffer_create(struct kunit *test, struct test_buffer *b)
 {
+	/* Only the first two are next to each other. */
+	static const int order[TEST_PAGES] = { 0, 1, 3, 2 };
+	void *pages;
 	int i;
 
 	b->rb = kunit_kzalloc(test, struct_size(b->rb, data_pages, TEST_PAGES), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, b->rb);
 	b->rb->nr_pages = TEST_PAGES;
-	for (i = 0; i < TEST_PAGES; i++) {
-		b->rb->data_pages[i] = kunit_kmalloc(test, PAGE_SIZE << page_order(b->rb),
-						     GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, b->rb->data_pages[i]);
-	}
+	pages = kunit_kmalloc(test, perf_data_size(b->rb), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	for (i = 0; i < TEST_PAGES; i++)
+		b->rb->data_pages[i] = pages + order[i] * (PAGE_SIZE << page_order(b->rb));
 }
 
 /* As perf_output_begin() does it. */
@@ -516,8 +518,8 @@ static void test_pids(struct kunit *test)
 			 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |	\
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 #define TEST_TP_USUAL	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
-			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
-			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW)
+			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
+#define TEST_TP_WIDE	(TEST_TP_USUAL | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
 enum test_tp_way { TP_LONG, TP_COPY, TP_PLACE, TP_WAYS };
 
@@ -548,6 +550,7 @@ struct test_tp {
 	} end[TP_WAYS];
 	unsigned int		planned;
 	unsigned int		in_place;
+	unsigned int		across;
 };
 
 static void tp_set_type(struct perf_event *event, u64 type, bool backward)
@@ -615,6 +618,8 @@ static void tp_in_place(struct test_tp *tp)
 		return;
 	}
 	tp->in_place++;
+	tp->across += offset_in_page(to - tp->event->tp_size) + tp->event->tp_size + tp->size >
+		      PAGE_SIZE;
 	memcpy(to + head, (void *)tp->record + head, tp->size - head);
 	perf_tp_commit(&sample);
 }
@@ -686,13 +691,15 @@ static unsigned int tp_resched(void)
 /* All three on the same CPU, with the same to tell. */
 static void tp_write_all(struct test_tp *tp, bool take_time)
 {
-	unsigned int resched, planned = tp->planned, in_place = tp->in_place;
+	unsigned int planned = tp->planned, in_place = tp->in_place, across = tp->across;
+	unsigned int resched;
 	bool same;
 	int way;
 
 	do {
 		tp->planned = planned;
 		tp->in_place = in_place;
+		tp->across = across;
 		preempt_disable();
 		resched = tp_resched();
 		for (way = 0; way < TP_WAYS; way++)
@@ -777,9 +784,10 @@ static void test_tp_layouts(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, tp->planned, 2 * TEST_SETS);
 	KUNIT_EXPECT_GT(test, tp->in_place, TEST_SETS / 2);
+	KUNIT_EXPECT_GT(test, tp->across, TEST_SETS / 100);
 }
 
-/* The layout that is compiled in has the time of the real clock. */
+/* The layout that is compiled in has the time of the real clock, and one more has it. */
 static void test_tp_usual(struct kunit *test)
 {
 	struct test_tp *tp = tp_create(test);
@@ -788,11 +796,13 @@ static void test_tp_usual(struct kunit *test)
 	tp->event->clock = local_clock;
 	tp->buffer.rb->overwrite = 1;
 	for (n = 0; n < TEST_SETS; n++) {
+		tp_set_type(tp->event, n % 2 ? TEST_TP_WIDE : TEST_TP_USUAL, true);
 		tp_fill(tp);
 		tp_check(test, tp, true);
 	}
 	KUNIT_EXPECT_EQ(test, tp->planned, 2 * TEST_SETS);
 	KUNIT_EXPECT_GT(test, tp->in_place, TEST_SETS / 2);
+	KUNIT_EXPECT_GT(test, tp->across, TEST_SETS / 100);
 }
 
 /* In interrupts, and with them disabled, an entry says so. */
@@ -808,13 +818,17 @@ static void test_tp_flags(struct kunit *test)
 	struct test_tp *tp = tp_create(test);
 	unsigned int inlined, full;
 	unsigned long flags;
-	int i, off;
+	int i, way, off;
 
 	tp->buffer.rb->overwrite = 1;
 	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		for (off = 0; off < 2; off++) {
+		for (way = 0; way < 4; way++) {
+			off = way % 2;
 			tp_fill(tp);
 			tp->offset = PAGE_SIZE;
+			/* Across two pages */
+			if (way / 2)
+				tp->offset += sizeof(u64);
 			if (off)
 				local_irq_save(flags);
 			/*
@@ -834,7 +848,8 @@ static void test_tp_flags(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, inlined, full, "context %#x", contexts[i]);
 		}
 	}
-	KUNIT_EXPECT_EQ(test, tp->in_place, 2 * ARRAY_SIZE(contexts));
+	KUNIT_EXPECT_EQ(test, tp->in_place, 4 * ARRAY_SIZE(contexts));
+	KUNIT_EXPECT_EQ(test, tp->across, 2 * ARRAY_SIZE(contexts));
 
 	/* And what disables bottom halves, or migration, in whatever way that is done. */
 	local_bh_disable();
@@ -873,14 +888,19 @@ static void test_tp_interrupted(struct kunit *test)
 	struct perf_output_handle handle;
 	struct perf_tp_sample sample;
 	u64 words[8] = {}, *place;
-	int backward, n, written;
+	int backward, way, n, written;
 
 	rb->overwrite = 1;
-	for (backward = 0; backward < 2; backward++) {
+	for (way = 0; way < 4; way++) {
+		backward = way % 2;
 		tp_set_type(tp->event, TEST_TP_USUAL, backward);
 		tp_fill(tp);
-		tp->offset = 3 * PAGE_SIZE + PAGE_SIZE / 2;
+		if (way / 2)
+			tp->offset = PAGE_SIZE + (backward ? 1 : -1) * sizeof(words);
+		else
+			tp->offset = 3 * PAGE_SIZE + PAGE_SIZE / 2;
 		tp_write(tp, TP_COPY, false);
+		local_set(&rb->head, tp->offset);
 		/* What is left is a number of theirs. */
 		tp->size = 4 * sizeof(words) - tp->event->tp_size;
 
@@ -932,6 +952,8 @@ static void test_tp_plan(struct kunit *test)
 	struct perf_event *event = tp->event;
 	u32 usual;
 
+	tp_set_type(event, TEST_TP_WIDE, true);
+
 #define expect_no_plan(set, unset)					\
 do {									\
 	set;								\
@@ -942,10 +964,10 @@ do {									\
 
 	usual = tp_make(event);
 	KUNIT_EXPECT_NE(test, usual, 0);
-	expect_no_plan(tp_set_type(event, TEST_TP_USUAL | PERF_SAMPLE_CALLCHAIN, true),
-		       tp_set_type(event, TEST_TP_USUAL, true));
-	expect_no_plan(tp_set_type(event, TEST_TP_USUAL & ~PERF_SAMPLE_RAW, true),
-		       tp_set_type(event, TEST_TP_USUAL, true));
+	expect_no_plan(tp_set_type(event, TEST_TP_WIDE | PERF_SAMPLE_CALLCHAIN, true),
+		       tp_set_type(event, TEST_TP_WIDE, true));
+	expect_no_plan(tp_set_type(event, TEST_TP_WIDE & ~PERF_SAMPLE_RAW, true),
+		       tp_set_type(event, TEST_TP_WIDE, true));
 	expect_no_plan(event->attr.sample_period = 0, event->attr.sample_period = 1);
 	expect_no_plan(event->attr.freq = 1, event->attr.freq = 0);
 	expect_no_plan(event->attr.sigtrap = 1, event->attr.sigtrap = 0);
@@ -963,7 +985,7 @@ do {									\
 		       event->overflow_handler = perf_event_output_backward);
 
 	/* Without PERF_SAMPLE_PERIOD the period says which hits are samples. */
-	tp_set_type(event, TEST_TP_USUAL & ~PERF_SAMPLE_PERIOD, true);
+	tp_set_type(event, TEST_TP_USUAL, true);
 	usual = tp_make(event);
 	KUNIT_EXPECT_NE(test, usual, 0);
 	expect_no_plan(event->hw.sample_period = 4, event->hw.sample_period = 1);
@@ -1023,7 +1045,7 @@ static void test_tp_throttled(struct kunit *test)
 	struct test_tp *tp = tp_create(test);
 	struct perf_event *event = tp->event;
 
-	tp_set_type(event, TEST_TP_USUAL & ~PERF_SAMPLE_PERIOD, true);
+	tp_set_type(event, TEST_TP_USUAL, true);
 	tp->buffer.rb->overwrite = 1;
 	tp_fill(tp);
 	tp->interrupts = MAX_INTERRUPTS;

@@ -91,6 +91,7 @@ static void add_event(struct perf_copy_events *events, struct perf_member *membe
 	event->pid_ns = get_pid_ns(member->event->ns);
 	event->id = member->event->id;
 	event->cpu = member->event->cpu;
+	event->left_out = perf_wide_type(&event->attr, event->cpu);
 	event->owner = owner ? owner->event->id : 0;
 	event->size = owner == member && member->rb ? perf_data_size(member->rb) : 0;
 	/* PERF_RECORD_FORK comes with it. */

@@ -12,6 +12,7 @@
 #include <linux/trace_events.h>
 
 #include "read.h"
+#include "read_data.h"
 
 #define TEST_ID		42
 #define TEST_TID	7
@@ -299,6 +300,162 @@ static void field_test(struct kunit *test)
 	}
 }
 
+/* In the order in which samples have them, or what is behind other records */
+static const u64 sample_words[] = {
+	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
+	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
+	PERF_SAMPLE_PERIOD,
+};
+
+static const u64 other_words[] = {
+	PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
+	PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER,
+};
+
+#define WIDE_CPU	5
+#define WIDE_LEFT_OUT	(PERF_SAMPLE_IP | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+
+static u64 wide_word(u64 bit)
+{
+	switch (bit) {
+	case PERF_SAMPLE_IP:
+		return 0;
+	case PERF_SAMPLE_CPU:
+		return pair(WIDE_CPU, 0);
+	case PERF_SAMPLE_PERIOD:
+		return 1;
+	default:
+		return bit * 0x100000001ULL;
+	}
+}
+
+/* A record with the words of @type; two words more, before or after them */
+static void fill_record(struct perf_event_header *header, bool is_sample, u64 type)
+{
+	const u64 *bits = is_sample ? sample_words : other_words;
+	int i, nr = is_sample ? ARRAY_SIZE(sample_words) : ARRAY_SIZE(other_words);
+	u64 *word = (void *)(header + 1);
+
+	if (!is_sample) {
+		*word++ = ~1ULL;
+		*word++ = ~2ULL;
+	}
+	for (i = 0; i < nr; i++) {
+		if (type & bits[i])
+			*word++ = wide_word(bits[i]);
+	}
+	if (is_sample) {
+		*word++ = ~1ULL;
+		*word++ = ~2ULL;
+	}
+	header->type = is_sample ? PERF_RECORD_SAMPLE : PERF_RECORD_LOST;
+	header->misc = 4711;
+	header->size = (void *)word - (void *)header;
+}
+
+/* What is left out is put back where it would have been, whatever else there is. */
+static void wide_test(struct kunit *test)
+{
+	struct {
+		struct perf_event_header header;
+		u64 words[ARRAY_SIZE(sample_words) + 2];
+	} *narrow, *wide;
+	struct perf_copy_event *event;
+	u64 type, left_out;
+	int is_sample, i;
+
+	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+	narrow = kunit_kzalloc(test, sizeof(*narrow), GFP_KERNEL);
+	wide = kunit_kzalloc(test, sizeof(*wide), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, event && narrow && wide);
+	event->attr.type = PERF_TYPE_TRACEPOINT;
+	event->attr.sample_period = 1;
+	event->attr.sample_id_all = 1;
+
+	for (i = 0; i < 1 << (ARRAY_SIZE(sample_words) - 1); i++) {
+		for (is_sample = 0; is_sample < 2; is_sample++) {
+			struct perf_out out = { };
+			int bit;
+
+			type = PERF_SAMPLE_IDENTIFIER;
+			for (bit = 1; bit < ARRAY_SIZE(sample_words); bit++) {
+				if (i & BIT(bit - 1))
+					type |= sample_words[bit];
+			}
+			event->attr.sample_type = type;
+			left_out = perf_wide_type(&event->attr, WIDE_CPU);
+			KUNIT_EXPECT_EQ(test, left_out, WIDE_LEFT_OUT & ~type);
+			event->left_out = left_out;
+
+			fill_record(&narrow->header, is_sample, type);
+			fill_record(&wide->header, is_sample, type | left_out);
+			perf_out_wide(&out, &narrow->header, event, WIDE_CPU);
+			KUNIT_ASSERT_FALSE(test, out.failed);
+			KUNIT_EXPECT_EQ_MSG(test, out.len, wide->header.size, "0x%llx", type);
+			KUNIT_EXPECT_MEMEQ_MSG(test, out.data, wide, wide->header.size, "0x%llx",
+					       type);
+			perf_out_free(&out);
+		}
+	}
+}
+
+/* What has an end that nobody trusts, or would not fit */
+static void wide_size_test(struct kunit *test)
+{
+	struct perf_event_header *header = kunit_kzalloc(test, U16_MAX + 1, GFP_KERNEL);
+	struct perf_copy_event *event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+	struct perf_out out = { };
+	int size;
+
+	KUNIT_ASSERT_TRUE(test, header && event);
+	event->attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	event->left_out = PERF_SAMPLE_CPU;
+	header->type = PERF_RECORD_SAMPLE;
+	for (size = sizeof(*header); size < 48; size += sizeof(u64)) {
+		header->size = size;
+		out.len = 0;
+		perf_out_wide(&out, header, event, WIDE_CPU);
+		KUNIT_EXPECT_EQ(test, out.len, size + sizeof(u64));
+	}
+	out.len = 0;
+	header->size = U16_MAX & ~7;
+	perf_out_wide(&out, header, event, WIDE_CPU);
+	KUNIT_EXPECT_EQ(test, out.len, 0);
+	perf_out_free(&out);
+}
+
+/* What is not the same in all records, or nobody could put back */
+static void wide_type_test(struct kunit *test)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_TRACEPOINT,
+		.sample_period	= 1,
+		.sample_type	= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_RAW,
+		.sample_id_all	= 1,
+	};
+
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), WIDE_LEFT_OUT);
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, -1), 0);
+	attr.sample_period = 2;
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), PERF_SAMPLE_IP | PERF_SAMPLE_CPU);
+	attr.sample_period = 1;
+	attr.freq = 1;
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), PERF_SAMPLE_IP | PERF_SAMPLE_CPU);
+	attr.freq = 0;
+	attr.sample_type |= PERF_SAMPLE_STACK_USER;
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), 0);
+	attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_ID;
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), 0);
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER;
+	attr.sample_id_all = 0;
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), 0);
+	attr.sample_id_all = 1;
+	attr.type = PERF_TYPE_SOFTWARE;
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), PERF_SAMPLE_CPU);
+	attr.sample_type |= PERF_SAMPLE_RAW;
+	KUNIT_EXPECT_EQ(test, perf_wide_type(&attr, 0), 0);
+}
+
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(size_test),
 	KUNIT_CASE(empty_test),
@@ -306,6 +463,9 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(count_test),
 	KUNIT_CASE(comm_test),
 	KUNIT_CASE(field_test),
+	KUNIT_CASE(wide_test),
+	KUNIT_CASE(wide_size_test),
+	KUNIT_CASE(wide_type_test),
 	{},
 };
 

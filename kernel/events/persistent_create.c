@@ -117,6 +117,7 @@ static unsigned long nr_tasks_pages(unsigned long nr_pages)
  */
 static bool is_meant(struct perf_event *event, const struct perf_event_spec *spec)
 {
+	struct pmu *pmu;
 #ifdef CONFIG_EVENT_TRACING
 	const char *system, *colon = strchr(spec->name, ':');
 
@@ -127,7 +128,12 @@ static bool is_meant(struct perf_event *event, const struct perf_event_spec *spe
 		       !strcmp(trace_event_name(event->tp_event), colon + 1);
 	}
 #endif
-	return spec->attr.type < PERF_TYPE_MAX || !strcmp(event->pmu->name, spec->name);
+	if (spec->attr.type < PERF_TYPE_MAX)
+		return true;
+
+	guard(mutex)(&event->mmap_mutex);
+	pmu = perf_event_pmu(event);
+	return pmu && !strcmp(pmu->name, spec->name);
 }
 
 /* An event of @spec that the caller may be given, or of what tells of tasks if it is NULL */
@@ -364,18 +370,30 @@ long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, uns
 	return ret ? ret : perf_persist_enable(ns, true);
 }
 
-/* The first member on @cpu that has a buffer, with an opener of the caller's, or NULL */
-static struct perf_event *open_output(struct perf_persist_ns *ns, int cpu)
+/**
+ * perf_persist_open_output - the event whose buffer others on its CPU are to write to
+ * @ns:		the namespace, with a reference of the caller's
+ * @cpu:	the CPU
+ *
+ * Called without a lock.
+ *
+ * Return: the first member there that has a buffer, with an opener of the caller's, or NULL.
+ */
+struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu)
 {
 	struct perf_member *member;
 
 	guard(mutex)(&perf_persist_lock);
 	perf_persist_settle(ns);
-	member = ns->unlinked ? NULL : perf_persist_member_on(ns, cpu);
-	if (!member || !member->rb)
+	if (ns->unlinked)
 		return NULL;
-	refcount_inc(&member->openers); /* at least one: it is held */
-	return member->event;
+	for_each_ns_member(member, ns) {
+		if (member->rb && !member->for_trigger && READ_ONCE(member->event->cpu) == cpu) {
+			refcount_inc(&member->openers); /* at least one: it is held */
+			return member->event;
+		}
+	}
+	return NULL;
 }
 
 /**
@@ -392,7 +410,7 @@ static struct perf_event *open_output(struct perf_persist_ns *ns, int cpu)
 struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 					       const struct perf_event_spec *spec, int cpu)
 {
-	struct perf_event *output = open_output(ns, cpu);
+	struct perf_event *output = perf_persist_open_output(ns, cpu);
 	struct perf_event *event;
 	int ret;
 

@@ -472,7 +472,7 @@ static void ns_covered(struct perf_member *model, struct perf_member *member)
 {
 	assert_registry();
 	if (member->ns->dir)
-		queue_work(system_unbound_wq, &perf_fs_covered_work);
+		queue_work(system_dfl_wq, &perf_fs_covered_work);
 }
 
 static struct perf_persist_listener fs_listener = {

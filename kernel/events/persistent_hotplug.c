@@ -76,7 +76,7 @@ static int ns_cpu_online(unsigned int cpu)
 
 	/* Soon, have the same events there in all namespaces that are for all CPUs. */
 	cpumask_set_cpu(cpu, &new_cpus);
-	queue_work(system_unbound_wq, &new_cpus_work);
+	queue_work(system_dfl_wq, &new_cpus_work);
 	return 0;
 }
 
@@ -87,17 +87,23 @@ static int ns_cpu_dead(unsigned int cpu)
 }
 
 /*
- * Cover a CPU that came online with the same events as another, its model
+ * Cover a CPU that came online with the same events as another, its model; or, if it only
+ * returns, with what was added for triggers meanwhile
  */
 
 /*
  * Would its like on another CPU count something else? That of a PMU outside of the
- * CPUs, or of one that several share, would count the same once more.
+ * CPUs, or of one that several share, would count the same once more; and of one that is
+ * gone there is no like.
  */
 static bool is_per_cpu(struct perf_event *event)
 {
-	return event->pmu->task_ctx_nr != perf_invalid_context &&
-	       event->pmu->scope == PERF_PMU_SCOPE_NONE;
+	struct pmu *pmu;
+
+	guard(mutex)(&event->mmap_mutex);
+	pmu = perf_event_pmu(event);
+	return pmu && pmu->task_ctx_nr != perf_invalid_context &&
+	       pmu->scope == PERF_PMU_SCOPE_NONE;
 }
 
 /*
@@ -177,32 +183,57 @@ static void drop_cover(struct perf_cover *cover)
 	cover->event = NULL;
 }
 
-static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist_ns *ns, int cpu)
+/*
+ * The event whose buffer @cover is to write to, with an opener of the caller's, or NULL if
+ * it is only counted or has a buffer of its own. On a CPU that returned it is there already;
+ * else it was made before, or could not be.
+ */
+static struct perf_event *open_cover_output(struct perf_cover *all, int nr,
+					    struct perf_cover *cover, struct perf_persist_ns *ns,
+					    int cpu, bool returned)
+{
+	struct perf_event *output;
+
+	if (!cover->model_rb || cover->own_buffer)
+		return NULL;
+	if (returned)
+		return perf_persist_open_output(ns, cpu) ?: ERR_PTR(-EOPNOTSUPP);
+	output = find_output(all, nr, cover->model_rb);
+	if (!output)
+		return ERR_PTR(-EOPNOTSUPP);
+	refcount_inc(&output->member->openers); /* at least one: ours */
+	return output;
+}
+
+static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist_ns *ns, int cpu,
+		      bool returned)
 {
 	struct perf_cover *cover = &all[i];
-	struct perf_event *output = NULL;
+	struct perf_event *output;
 	struct perf_event *event;
 	int ret = 0;
 
-	if (cover->model_rb && !cover->own_buffer) {
-		/* Made before, or it could not be. */
-		output = find_output(all, nr, cover->model_rb);
-		if (!output)
-			return -EOPNOTSUPP;
-	}
+	output = open_cover_output(all, nr, cover, ns, cpu, returned);
+	if (IS_ERR(output))
+		return PTR_ERR(output);
 
 	event = clone_event(cover->model, cpu, &cover->enable);
-	if (IS_ERR(event))
-		return PTR_ERR(event);
+	if (IS_ERR(event)) {
+		ret = PTR_ERR(event);
+		goto out;
+	}
 
 	cover->event = event;
 	perf_persist_covering(event->member);
 	if (output)
 		ret = perf_event_set_output(event, output);
-	else if (cover->model_rb)
+	else if (cover->own_buffer)
 		ret = perf_member_make_buffer(event, ns, data_page_nr(cover->model_rb));
 	if (ret)
 		drop_cover(cover);
+out:
+	if (output)
+		perf_persist_put_opener(output);
 	return ret;
 }
 
@@ -222,7 +253,10 @@ static int copy_labels(struct perf_cover *cover, int nr)
 	return 0;
 }
 
-/* @cover is on a CPU that has none but for triggers, and one more was reserved. */
+/*
+ * @cover is for a trigger, or on a CPU that has none but for triggers, and one more was
+ * reserved.
+ */
 static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 {
 	struct perf_buffer *model_rb = cover->model->rb;
@@ -245,22 +279,42 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 	perf_member_set_state(member, PERF_MEMBER_PUBLISHED);
 }
 
-/* Is the like of @model, which came for a trigger, on @cpu already? */
-static bool has_like(struct perf_persist_ns *ns, struct perf_member *model, int cpu)
+/* Do @a and @b, which came for triggers, fire the same one, at the same event? */
+static bool is_like(struct perf_member *a, struct perf_member *b)
 {
 	struct perf_event_attr attr, other;
-	struct perf_member *member;
 
 	assert_registry();
-	perf_member_copy_attr(&attr, model);
+	if (!b->for_trigger || perf_trigger_number(a) != perf_trigger_number(b))
+		return false;
+	perf_member_copy_attr(&attr, a);
+	perf_member_copy_attr(&other, b);
+	/* It may have been changed since. */
+	other.sample_period = attr.sample_period;
+	return !memcmp(&attr, &other, sizeof(attr));
+}
+
+/*
+ * Is the like of @model, which came for a trigger, on @cpu already? Where a trigger has
+ * several that differ in their filters alone, the first of them is the like of the first.
+ */
+static bool has_like(struct perf_persist_ns *ns, struct perf_member *model, int cpu)
+{
+	int model_cpu = READ_ONCE(model->event->cpu), member_cpu, more = 0;
+	struct perf_member *member;
+	bool before = true;
+
+	assert_registry();
 	for_each_ns_member(member, ns) {
-		if (!member->for_trigger || READ_ONCE(member->event->cpu) != cpu)
-			continue;
-		perf_member_copy_attr(&other, member);
-		if (!memcmp(&attr, &other, sizeof(attr)))
-			return true;
+		if (member == model)
+			before = false;
+		member_cpu = READ_ONCE(member->event->cpu);
+		if (member_cpu == cpu)
+			more += is_like(model, member);
+		else if (member_cpu == model_cpu && before)
+			more -= is_like(model, member);
 	}
-	return false;
+	return more > 0;
 }
 
 /*
@@ -275,18 +329,31 @@ static bool is_model(struct perf_member *model, struct perf_persist_ns *ns, int 
 	return !model->for_trigger || (model->action && !has_like(ns, model, cpu));
 }
 
+/* On a CPU that returned somebody may have taken the buffer away that it was to write to. */
+static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *cover)
+{
+	struct perf_event *event = cover->event;
+
+	assert_registry();
+	guard(mutex)(&event->mmap_mutex);
+	return cover->model_rb && !cover->own_buffer &&
+	       (!event->rb || !perf_persist_buffer_owner(ns, event->rb));
+}
+
 /* All that could be made; -ESTALE if the namespace is gone or was faster. */
-static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu)
+static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu,
+		      bool returned)
 {
 	int i, ret = 0, made = 0;
 
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
 	for (i = 0; i < nr; i++) {
-		cover[i].skip = !is_model(cover[i].model, ns, cpu);
+		cover[i].skip = !is_model(cover[i].model, ns, cpu) ||
+				(returned && cover[i].event && lost_output(ns, &cover[i]));
 		made += cover[i].event && !cover[i].skip;
 	}
-	if (ns->unlinked || perf_persist_member_on(ns, cpu))
+	if (ns->unlinked || !!perf_persist_member_on(ns, cpu) != returned)
 		ret = -ESTALE;
 	else
 		ret = perf_persist_reserve_members(made);
@@ -299,8 +366,11 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 		if (cover[i].event && !cover[i].skip)
 			add_cover(ns, &cover[i]);
 	}
-	if (!ret)
+	if (!ret) {
 		perf_persist_buffers_changed(ns);
+		/* What could not be made is not tried again. */
+		perf_trigger_covered(ns, cpu);
+	}
 	mutex_unlock(&perf_persist_lock);
 
 	return ret;
@@ -323,7 +393,25 @@ static void follow_model(struct perf_cover *cover)
 	perf_persistent_changed(cover->event);
 }
 
-static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers)
+/*
+ * Is @cpu to have the like of @member, if @model_cpu is its model? If that is -1, @cpu
+ * returned, and may lack what triggers got meanwhile.
+ */
+static bool is_wanted(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
+		      int model_cpu)
+{
+	int member_cpu = READ_ONCE(member->event->cpu);
+
+	assert_registry();
+	if (model_cpu >= 0)
+		return member_cpu == model_cpu;
+	return member->for_trigger && member->action &&
+	       member_cpu == perf_trigger_model_cpu(member, cpu) && !has_like(ns, member, cpu);
+}
+
+/* @returned: out: @cpu has its ordinary members already. */
+static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers,
+		       bool *returned)
 {
 	struct perf_cover *cover = NULL;
 	struct perf_member *member;
@@ -332,15 +420,19 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	*covers = NULL;
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
-	if (ns->unlinked || !ns->all_cpus || perf_persist_member_on(ns, cpu))
+	if (ns->unlinked || !ns->all_cpus)
 		goto unlock;
 
-	for_each_ns_member(member, ns) {
-		if (model_cpu < 0 && !member->for_trigger)
-			model_cpu = READ_ONCE(member->event->cpu);
-	}
+	*returned = perf_persist_member_on(ns, cpu);
+	member = *returned ? NULL : first_ordinary_member(ns);
+	if (member)
+		model_cpu = READ_ONCE(member->event->cpu);
 	for_each_ns_member(member, ns)
-		max += READ_ONCE(member->event->cpu) == model_cpu;
+		max += is_wanted(ns, member, cpu, model_cpu);
+	if (!max) {
+		perf_trigger_covered(ns, cpu);
+		goto unlock;
+	}
 
 	cover = kvcalloc(max, sizeof(*cover), PERF_PERSIST_GFP);
 	if (!cover) {
@@ -349,8 +441,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	}
 
 	for_each_ns_member(member, ns) {
-		if (READ_ONCE(member->event->cpu) != model_cpu ||
-		    !is_per_cpu(member->event))
+		if (!is_wanted(ns, member, cpu, model_cpu) || !is_per_cpu(member->event))
 			continue;
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
@@ -368,9 +459,9 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 {
 	struct perf_cover *cover;
 	int i, nr, err, pass, ret = 0;
-	bool cpu_gone = false;
+	bool cpu_gone = false, returned = false;
 
-	nr = open_models(ns, cpu, &cover);
+	nr = open_models(ns, cpu, &cover, &returned);
 	if (nr <= 0) {
 		ret = nr;
 		goto out;
@@ -381,7 +472,7 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 		for (i = 0; i < nr; i++) {
 			if (cover[i].own_buffer == pass)
 				continue;
-			err = make_cover(cover, nr, i, ns, cpu);
+			err = make_cover(cover, nr, i, ns, cpu, returned);
 			if (err == -ENODEV && !perf_cpu_is_online(cpu))
 				cpu_gone = true;
 			if (err && !ret)
@@ -394,7 +485,7 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 			perf_event_enable(cover[i].event);
 	}
 	/* When the CPU is back, all of it is tried again. */
-	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu);
+	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu, returned);
 	if (err)
 		ret = err;
 	for (i = 0; i < nr; i++) {
@@ -474,7 +565,7 @@ static void ns_published(struct perf_persist_ns *ns)
 		return;
 
 	get_persist_ns(ns);
-	queue_work(system_unbound_wq, &ns->cover_work);
+	queue_work(system_dfl_wq, &ns->cover_work);
 }
 
 static struct perf_persist_listener hotplug_listener = {

@@ -17,7 +17,7 @@
  *				persistent_make.c, persistent_create.c
  *  0  hooks, and readers	core.c, ring_buffer.c, read_copy.c, read_record.c,
  *  that know no namespaces	read_format.c, read_comm.c, read_text.c, read_data.c,
- *				read_out.c, read_maps.c, read_task.c
+ *				read_out.c, read_maps.c, read_wide.c, read_task.c
  *
  * A lower floor tells the upper ones what happens through struct perf_persist_listener.
  */
@@ -443,6 +443,7 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member);
 struct perf_persist_ns *perf_member_remove(struct perf_member *member);
 bool perf_member_is_offline(struct perf_member *member);
 bool perf_member_is_enabled(struct perf_member *member);
+struct pmu *perf_event_pmu(struct perf_event *event);
 void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member);
 char *perf_member_copy_filter(struct perf_member *member);
 void perf_member_name(struct perf_member *member, char *name, size_t size);
@@ -488,6 +489,7 @@ struct perf_event_spec {
 long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
 			bool tasks, struct perf_spec_error *error);
 int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error *error);
+struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu);
 struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 					       const struct perf_event_spec *spec, int cpu);
 int perf_persist_create_from(const char *name, struct list_head *specs, unsigned long size,
@@ -593,6 +595,8 @@ long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop);
 
 /* persistent_trigger.c */
 unsigned int perf_trigger_number(struct perf_member *member);
+int perf_trigger_model_cpu(struct perf_member *member, int cpu);
+void perf_trigger_covered(struct perf_persist_ns *ns, int cpu);
 long perf_trigger_add(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
 		      u32 *number);
 long perf_trigger_add_event(struct perf_persist_ns *ns, u32 number, struct perf_event *event);

@@ -46,13 +46,6 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
 	if (IS_ERR(event))
 		return event;
 
-	/* A driver may know better, or could not record anything. */
-	if (event->cpu != cpu || (is_sampling_event(event) &&
-				  event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT)) {
-		perf_event_release_kernel(event);
-		return ERR_PTR(-EOPNOTSUPP);
-	}
-
 	/* An event for the kernel was made: do what perf_event_open() does besides. */
 	ctx = perf_event_ctx_lock(event);
 	WRITE_ONCE(event->owner, NULL);
@@ -62,7 +55,13 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
 	event->ns = get_pid_ns(model ? model->ns : &init_pid_ns);
 	perf_event__header_size(event);
 	perf_event__id_header_size(event);
-	if (filter_str)
+	/* A driver may have gone meanwhile, know better, or could not record anything. */
+	if (!event->pmu)
+		ret = -ENODEV;
+	else if (event->cpu != cpu || (is_sampling_event(event) &&
+				       event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT))
+		ret = -EOPNOTSUPP;
+	else if (filter_str)
 		ret = __perf_event_set_filter(event, filter_str);
 	perf_event_ctx_unlock(event, ctx);
 	if (ret) {
@@ -84,7 +83,7 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
  *
  * Return: the event, or
  *  -EOPNOTSUPP	@model has a cgroup or a BPF program, or the PMU wants another CPU
- *  -ENODEV	@cpu is offline
+ *  -ENODEV	@cpu is offline, or the PMU is gone
  *  -ENOMEM	out of memory
  *  or what the PMU says, and -EINVAL for a filter that is not understood
  */

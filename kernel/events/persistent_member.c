@@ -257,6 +257,21 @@ bool perf_member_is_enabled(struct perf_member *member)
 }
 
 /**
+ * perf_event_pmu - the PMU of an event, if it still has one
+ * @event:	the event, whose mmap_mutex is held
+ *
+ * A driver that goes takes its PMU away from events: it says so in their state, and
+ * waits for that lock before it does.
+ *
+ * Return: the PMU, which stays while the lock is held, or NULL.
+ */
+struct pmu *perf_event_pmu(struct perf_event *event)
+{
+	lockdep_assert_held(&event->mmap_mutex);
+	return READ_ONCE(event->state) < PERF_EVENT_STATE_EXIT ? NULL : event->pmu;
+}
+
+/**
  * perf_member_copy_attr - what the creator of a member passed, and changed since
  * @attr:	where to
  * @member:	the member, with the lock held
@@ -271,13 +286,14 @@ void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *mem
 /**
  * perf_member_name - what the kernel calls the event of a member
  * @member:	the member, with the lock held
- * @name:	out: SYSTEM:EVENT, the name of the PMU, or, for one of a snapshot, what people
- *		call it; cut off if need be
+ * @name:	out: SYSTEM:EVENT, the name of the PMU, or, for one of a snapshot or of a
+ *		PMU that is gone, what people call it; cut off if need be
  * @size:	of @name
  */
 void perf_member_name(struct perf_member *member, char *name, size_t size)
 {
 	struct perf_event *event = member->event;
+	struct pmu *pmu;
 
 	assert_registry();
 	if (is_snapshot(member->ns)) {
@@ -291,7 +307,10 @@ void perf_member_name(struct perf_member *member, char *name, size_t size)
 		return;
 	}
 #endif
-	scnprintf(name, size, "%s", event->pmu->name);
+	mutex_lock(&event->mmap_mutex);
+	pmu = perf_event_pmu(event);
+	scnprintf(name, size, "%s", pmu ? pmu->name : member->label ?: "");
+	mutex_unlock(&event->mmap_mutex);
 }
 
 /**
@@ -529,7 +548,7 @@ void perf_member_put_deferred(struct perf_member *member)
 	mutex_unlock(&perf_persist_lock);
 
 	if (last && llist_add(&member->deferred, &perf_member_deferred))
-		queue_work(system_unbound_wq, &perf_member_put_work);
+		queue_work(system_dfl_wq, &perf_member_put_work);
 }
 
 /*

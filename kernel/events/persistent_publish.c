@@ -83,7 +83,10 @@ static int start_joining(struct perf_member *member)
 	ctx = perf_event_ctx_lock(event);
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_NONE:
-		if (!may_be_persistent(event))
+		/* As any other ioctl(), when a driver has taken its PMU away */
+		if (!event->pmu)
+			ret = -ENODEV;
+		else if (!may_be_persistent(event))
 			ret = -EOPNOTSUPP;
 		else if (!member->format)
 			ret = perf_format_get(event, &member->format);

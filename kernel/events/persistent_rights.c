@@ -59,10 +59,12 @@ static bool is_kernel_breakpoint(struct perf_event *event)
 #endif
 }
 
+/* With the event's mmap_mutex held */
 static unsigned int event_needs(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	u64 type = attr->sample_type;
 	unsigned int needs = 0;
+	struct pmu *pmu;
 
 	if (!attr->exclude_kernel || attr->text_poke || (type & PERF_SAMPLE_PHYS_ADDR) ||
 	    ((type & PERF_SAMPLE_CALLCHAIN) && !attr->exclude_callchain_kernel) ||
@@ -87,8 +89,9 @@ static unsigned int event_needs(struct perf_event *event, const struct perf_even
 			needs |= PERF_NEEDS_BREAKPOINT;
 		break;
 	default:
-		/* A core PMU, or nobody knows what the driver asked for. */
-		if (!(event->pmu->capabilities & PERF_PMU_CAP_EXTENDED_HW_TYPE))
+		/* A core PMU, or nobody knows what the driver asked for, which may be gone. */
+		pmu = perf_event_pmu(event);
+		if (!pmu || !(pmu->capabilities & PERF_PMU_CAP_EXTENDED_HW_TYPE))
 			needs |= PERF_NEEDS_PERFMON;
 		break;
 	}
@@ -103,12 +106,13 @@ static unsigned int event_needs(struct perf_event *event, const struct perf_even
  */
 void perf_member_set_needs(struct perf_member *member)
 {
+	guard(mutex)(&member->event->mmap_mutex);
 	WRITE_ONCE(member->needs, event_needs(member->event, &member->attr));
 }
 
 /**
  * perf_persistent_attached - from here on an event writes to a buffer
- * @event:	the event, of a CPU or of a task, whose mmap_mutex is held
+ * @event:	the event, of a CPU or of a task; if it is no member, its mmap_mutex is held
  * @rb:		the buffer
  *
  * Its records outlive it, and it may be no member: whoever is to open the buffer

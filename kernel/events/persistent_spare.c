@@ -561,7 +561,7 @@ void perf_snapshot_queue_work(struct perf_persist_ns *ns)
 {
 	assert_registry();
 	get_persist_ns(ns);
-	if (mod_delayed_work(system_unbound_wq, &ns->snapshot_work, 0))
+	if (mod_delayed_work(system_dfl_wq, &ns->snapshot_work, 0))
 		perf_persist_put(ns); /* not the last */
 }
 
@@ -684,7 +684,7 @@ static void snapshot_worker(struct work_struct *work)
 				      ns->name, ERR_PTR(ret));
 	remove_trimmed(ns);
 	/* If it is queued again, it keeps its reference, unless somebody was faster. */
-	if (!again || !queue_delayed_work(system_unbound_wq, &ns->snapshot_work, HZ))
+	if (!again || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, HZ))
 		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */
 }
 

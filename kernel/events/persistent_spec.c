@@ -32,8 +32,9 @@
 #include "persistent_internal.h"
 #include "read.h"
 
+/* A buffer has one CPU, which is not in the records. */
 #define PERF_SPEC_TYPES		(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
-				 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+				 PERF_SAMPLE_TIME)
 
 /* What terms and names add to */
 static const struct perf_event_attr perf_spec_attr = {
@@ -150,6 +151,17 @@ struct perf_event_spec *perf_spec_new(const char *name, const char *label, const
 	return NULL;
 }
 
+/* What else is in the records of @name: the period, where it is not known to be 1. */
+static u64 more_types(const struct perf_event_attr *attr, const char *name)
+{
+	if (attr->type != PERF_TYPE_TRACEPOINT)
+		return PERF_SAMPLE_PERIOD;
+	/* A hit of these counts for the time that a task ran, or waited. */
+	if (attr->freq || attr->sample_period != 1 || strstarts(name, "sched:sched_stat_"))
+		return PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	return PERF_SAMPLE_RAW;
+}
+
 static int add_spec(struct spec_line *line, const char *name)
 {
 	struct perf_event_spec *spec;
@@ -161,6 +173,7 @@ static int add_spec(struct spec_line *line, const char *name)
 	spec = perf_spec_new(name, line->label, line->filter, &line->attr);
 	if (!spec)
 		return perf_spec_fail(line->error, -ENOMEM, line->name, "out of memory");
+	spec->attr.sample_type |= more_types(&spec->attr, name);
 	list_add_tail(&spec->entry, line->specs);
 	line->nr++;
 	return 0;
@@ -315,7 +328,6 @@ static int find_tracepoints(struct spec_line *line, char *colon)
 	int ret;
 
 	line->attr.type = PERF_TYPE_TRACEPOINT;
-	line->attr.sample_type |= PERF_SAMPLE_RAW;
 	set_defaults(line);
 	*colon = '\0';
 	ret = perf_trace_walk(match_tracepoint, &search);
@@ -550,8 +562,7 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 	said.disabled = attr->disabled;
 	said.sample_max_stack = attr->sample_max_stack;
 	said.sample_type |= attr->sample_type & PERF_SAMPLE_CALLCHAIN;
-	if (attr->type == PERF_TYPE_TRACEPOINT)
-		said.sample_type |= PERF_SAMPLE_RAW;
+	said.sample_type |= more_types(attr, spec->name);
 	if (memcmp(&said, attr, sizeof(said)) || !attr->sample_period)
 		return false;
 	if (strpbrk(spec->label, "/, \t\n"))

@@ -17,7 +17,7 @@
 #define TEST_SEED	1812
 
 #define TEST_TYPES	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
-			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+			 PERF_SAMPLE_TIME)
 
 struct good_line {
 	const char	*line;
@@ -120,7 +120,8 @@ static void good_test(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, spec->attr.freq == good->freq);
 		KUNIT_EXPECT_TRUE(test, spec->attr.write_backward);
 		KUNIT_EXPECT_EQ(test, spec->attr.sample_type,
-				TEST_TYPES | (good->callchain ? PERF_SAMPLE_CALLCHAIN : 0));
+				TEST_TYPES | PERF_SAMPLE_PERIOD |
+				(good->callchain ? PERF_SAMPLE_CALLCHAIN : 0));
 		KUNIT_EXPECT_STREQ(test, spec->label, good->label);
 		show(shown, sizeof(shown), spec);
 		KUNIT_EXPECT_STREQ(test, shown, good->shown);
@@ -167,6 +168,19 @@ static void tracepoint_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, spec->filter, "prev_pid == 0");
 	show(shown, sizeof(shown), spec);
 	KUNIT_EXPECT_STREQ(test, shown, "sched:sched_switch/period=1/ if prev_pid == 0");
+	perf_spec_free(&specs);
+
+	/* The period is in the records where they may have several. */
+	KUNIT_ASSERT_EQ(test, 0, perf_spec_parse("sched:sched_switch/period=2/", &specs, &error));
+	KUNIT_EXPECT_EQ(test, first_spec(&specs)->attr.sample_type,
+			TEST_TYPES | PERF_SAMPLE_RAW | PERF_SAMPLE_PERIOD);
+	perf_spec_free(&specs);
+	KUNIT_ASSERT_EQ(test, 0, perf_spec_parse("sched:sched_stat_runtime", &specs, &error));
+	spec = first_spec(&specs);
+	KUNIT_EXPECT_EQ(test, spec->attr.sample_type,
+			TEST_TYPES | PERF_SAMPLE_RAW | PERF_SAMPLE_PERIOD);
+	show(shown, sizeof(shown), spec);
+	KUNIT_EXPECT_STREQ(test, shown, "sched:sched_stat_runtime/period=1/");
 	perf_spec_free(&specs);
 
 	/* Each has what was written of all. */

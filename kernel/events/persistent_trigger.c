@@ -15,6 +15,7 @@
  * fires meanwhile is only counted. After that it rests for several times as long:
  * the work is bounded, however often it fires, and if that is because of the work.
  */
+#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
@@ -56,6 +57,7 @@
  * @arg:	what the user asked for; constant
  * @state:	what it has done, but for perf_event_trigger_state::fired
  * @actions:	of the members that fire it, struct perf_action
+ * @missed:	CPUs that were offline when it got one of them
  * @fired:	how often they overflowed
  * @pending:	it has fired and is not done yet: who sets it owns what follows
  * @not_before:	until then it only counts, ns of CLOCK_BOOTTIME
@@ -71,7 +73,7 @@
  * @work:	does what needs to sleep
  * @rcu:	frees it
  *
- * perf_persist_lock protects @entry, @actions and @state.
+ * perf_persist_lock protects @entry, @actions, @missed and @state.
  */
 struct perf_trigger {
 	struct list_head		entry;
@@ -80,6 +82,7 @@ struct perf_trigger {
 	struct perf_event_trigger	arg;
 	struct perf_event_trigger_state	state;
 	struct list_head		actions;
+	struct cpumask			missed;
 	atomic64_t			fired;
 	atomic_t			pending;
 	u64				not_before;
@@ -230,7 +233,7 @@ void perf_persistent_fatal(bool panic)
  */
 static void queue_worker(struct perf_trigger *trigger)
 {
-	queue_work(system_unbound_wq, &trigger->work);
+	queue_work(system_dfl_wq, &trigger->work);
 }
 
 static void trigger_irq_work(struct irq_work *irq_work)
@@ -370,6 +373,45 @@ unsigned int perf_trigger_number(struct perf_member *member)
 {
 	assert_registry();
 	return member->action ? member->action->trigger->arg.number : 0;
+}
+
+/**
+ * perf_trigger_model_cpu - what is a CPU to have that returns
+ * @member:	one that came for a trigger and fires it, with the lock held
+ * @cpu:	the CPU
+ *
+ * Return: the CPU whose events of the trigger it is to have, too, or -1: @cpu was online
+ * whenever the trigger got one.
+ */
+int perf_trigger_model_cpu(struct perf_member *member, int cpu)
+{
+	struct perf_trigger *trigger = member->action->trigger;
+	struct perf_action *action;
+	int model_cpu;
+
+	assert_registry();
+	if (!cpumask_test_cpu(cpu, &trigger->missed))
+		return -1;
+	list_for_each_entry(action, &trigger->actions, entry) {
+		model_cpu = READ_ONCE(action->event->cpu);
+		if (action->event->member->for_trigger && model_cpu != cpu)
+			return model_cpu;
+	}
+	return -1;
+}
+
+/**
+ * perf_trigger_covered - a CPU has the events of triggers that it missed
+ * @ns:		the namespace, with the lock held
+ * @cpu:	the CPU
+ */
+void perf_trigger_covered(struct perf_persist_ns *ns, int cpu)
+{
+	struct perf_trigger *trigger;
+
+	assert_registry();
+	list_for_each_entry(trigger, &ns->triggers, entry)
+		cpumask_clear_cpu(cpu, &trigger->missed);
 }
 
 static void link_action(struct perf_trigger *trigger, struct perf_action *action,
@@ -640,6 +682,7 @@ static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event
 {
 	struct perf_trigger *trigger = find_to_fire(ns, number);
 	struct perf_member *member = event->member;
+	int cpu;
 
 	if (IS_ERR(trigger))
 		return PTR_ERR(trigger);
@@ -649,6 +692,8 @@ static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event
 		return -EBUSY;
 
 	link_action(trigger, action, member);
+	for_each_cpu_andnot(cpu, cpu_possible_mask, cpu_online_mask)
+		cpumask_set_cpu(cpu, &trigger->missed);
 	perf_persist_changed(ns);
 	return 0;
 }

@@ -66,6 +66,7 @@ static inline bool perf_may_know_kernel(void)
  * @names:	some of them tell of tasks
  * @follows:	it tells of tasks, and has not been stopped
  * @attr:	as its creator passed it
+ * @left_out:	what its records do not have, but readers get, see perf_wide_type()
  * @pid_ns:	that its pids are of, with a reference
  * @format:	of its tracepoint, with a reference, or NULL
  * @name:	what people call it, or else the kernel
@@ -79,6 +80,7 @@ struct perf_copy_event {
 	bool			names;
 	bool			follows;
 	struct perf_event_attr	attr;
+	u64			left_out;
 	struct pid_namespace	*pid_ns;
 	struct perf_format	*format;
 	char			name[PERF_PERSIST_NAME_SIZE];
@@ -311,6 +313,9 @@ int perf_comms_sort(struct perf_comms *comms);
 bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_record *record,
 		     char *comm);
 void perf_comms_free(struct perf_comms *comms);
+
+/* read_wide.c */
+u64 perf_wide_type(const struct perf_event_attr *attr, int cpu);
 
 /* read_text.c */
 struct perf_text *perf_text_make(struct perf_copy_source *source, int cpu);

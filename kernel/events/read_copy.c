@@ -120,7 +120,7 @@ static DECLARE_WORK(perf_copy_work, free_garbage);
 void perf_copy_free_later(struct perf_copy_garbage *garbage)
 {
 	if (llist_add(&garbage->node, &perf_copy_garbage))
-		queue_work(system_unbound_wq, &perf_copy_work);
+		queue_work(system_dfl_wq, &perf_copy_work);
 }
 
 /**

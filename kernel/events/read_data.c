@@ -60,6 +60,7 @@ enum perf_stream_stage {
  * @no_samples:	its samples are left out
  * @record:	the next record of it
  * @record_read: bytes of that which were read
+ * @record_event: that it is of, or NULL
  * @garbage:	when nobody needs it any more
  */
 struct perf_stream {
@@ -79,6 +80,7 @@ struct perf_stream {
 	bool				no_samples;
 	unsigned long			record;
 	size_t				record_read;
+	const struct perf_copy_event	*record_event;
 	struct perf_copy_garbage	garbage;
 };
 
@@ -268,9 +270,9 @@ static size_t older_id_size(const struct perf_copy_events *events)
 
 	for (event = events->all; event < perf_copy_events_end(events); event++) {
 		if (perf_copy_is_sideband(event))
-			return perf_out_id_size(&event->attr);
+			return perf_out_id_size(&event->attr, 0);
 	}
-	return perf_out_id_size(&events->all[0].attr);
+	return perf_out_id_size(&events->all[0].attr, 0);
 }
 
 static int make_older(struct perf_stream *stream)
@@ -327,7 +329,7 @@ static int make_head(struct perf_stream *stream)
 		stream->stage = PERF_STREAM_END;
 		return 0;
 	}
-	stream->out.id_size = perf_out_id_size(&events->all[0].attr);
+	stream->out.id_size = perf_out_id_size(&events->all[0].attr, events->all[0].left_out);
 	ret = perf_out_attrs(&stream->out, events);
 	if (!ret)
 		ret = perf_out_formats(&stream->out, events);
@@ -462,10 +464,11 @@ static int check_record(struct perf_stream *stream)
 	int ret;
 
 	perf_copy_read(stream->copy, events, stream->record, &record);
+	stream->record_event = record.event;
 	is_sample = record.header->type == PERF_RECORD_SAMPLE;
 	if (is_sample && stream->no_samples)
 		return 0;
-	if (!is_sane(record.header, record.event ? perf_out_id_size(&record.event->attr) : 0))
+	if (!is_sane(record.header, record.event ? perf_out_id_size(&record.event->attr, 0) : 0))
 		return 0;
 	/* Without sample_id fields, nobody asks whose it is. */
 	if (!record.event && (is_sample || events->all[0].attr.sample_id_all))
@@ -498,12 +501,45 @@ static const struct perf_event_header *find_record(struct perf_stream *stream)
 	return perf_copy_header(copy, stream->record);
 }
 
+/* Does the buffer leave out something of this record? */
+static bool is_narrow(const struct perf_stream *stream)
+{
+	return stream->record_event && stream->record_event->left_out;
+}
+
+/* The next records with what is left out of them, as long as there are such */
+static int make_wide(struct perf_stream *stream, const struct perf_event_header *header, size_t len)
+{
+	stream->out.len = 0;
+	stream->out_read = 0;
+	do {
+		perf_out_wide(&stream->out, header, stream->record_event, stream->copy->cpu);
+		stream->record++;
+		/* What goes wrong does so again, when these were read. */
+		header = find_record(stream);
+	} while (!IS_ERR_OR_NULL(header) && is_narrow(stream) &&
+		 stream->out.len < min_t(size_t, len, PERF_STREAM_CHUNK));
+	return stream->out.failed ? -ENOMEM : 0;
+}
+
 static ssize_t read_copy(struct perf_stream *stream, void *buf, size_t len)
 {
-	const struct perf_event_header *header = find_record(stream);
+	const struct perf_event_header *header;
+	int ret;
 
-	if (IS_ERR_OR_NULL(header))
-		return PTR_ERR_OR_ZERO(header);
+	for (;;) {
+		header = find_record(stream);
+		if (IS_ERR_OR_NULL(header))
+			return PTR_ERR_OR_ZERO(header);
+		if (stream->record_read || !is_narrow(stream))
+			break;
+		ret = make_wide(stream, header, len);
+		if (ret)
+			return ret;
+		/* Unless all of them were left out */
+		if (stream->out.len)
+			return read_out(stream, buf, len);
+	}
 	len = min(len, header->size - stream->record_read);
 	memcpy(buf, (void *)header + stream->record_read, len);
 	stream->record_read += len;

@@ -11,9 +11,11 @@
 #include <linux/types.h>
 
 struct perf_copy;
+struct perf_copy_event;
 struct perf_copy_events;
 struct perf_copy_source;
 struct perf_event_attr;
+struct perf_event_header;
 struct perf_format;
 struct pid_namespace;
 struct xarray;
@@ -63,11 +65,15 @@ bool perf_out_room(struct perf_out *out, size_t len);
 __printf(2, 3) void perf_out_printf(struct perf_out *out, const char *fmt, ...);
 size_t perf_out_begin(struct perf_out *out, u32 type, u16 misc);
 void perf_out_end(struct perf_out *out, size_t start, bool with_id);
-size_t perf_out_id_size(const struct perf_event_attr *attr);
+size_t perf_out_id_size(const struct perf_event_attr *attr, u64 more);
 void perf_out_header(struct perf_out *out);
 int perf_out_attrs(struct perf_out *out, const struct perf_copy_events *events);
 int perf_out_formats(struct perf_out *out, const struct perf_copy_events *events);
 void perf_out_free(struct perf_out *out);
+
+/* read_wide.c */
+void perf_out_wide(struct perf_out *out, const struct perf_event_header *header,
+		   const struct perf_copy_event *event, int cpu);
 
 /**
  * struct perf_modules - modules that are known to the reader of a stream

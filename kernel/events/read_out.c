@@ -171,14 +171,15 @@ void perf_out_end(struct perf_out *out, size_t start, bool with_id)
 /**
  * perf_out_id_size - bytes of the sample_id fields of an event
  * @attr:	of the event
+ * @more:	what its records have beside that; PERF_SAMPLE_...
  *
  * Return: how many follow each of its records that is no sample.
  */
-size_t perf_out_id_size(const struct perf_event_attr *attr)
+size_t perf_out_id_size(const struct perf_event_attr *attr, u64 more)
 {
 	if (!attr->sample_id_all)
 		return 0;
-	return hweight64(attr->sample_type &
+	return hweight64((attr->sample_type | more) &
 			 (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
 			  PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)) *
 	       sizeof(u64);
@@ -200,6 +201,7 @@ void perf_out_header(struct perf_out *out)
 static void clean_attr(struct perf_event_attr *attr, const struct perf_copy_event *event)
 {
 	*attr = event->attr;
+	attr->sample_type |= event->left_out;
 	/* config1 of a probe that perf_event_open() made is a pointer of its creator's. */
 	if (event->format && attr->type != PERF_TYPE_TRACEPOINT)
 		attr->kprobe_func = 0;
@@ -215,7 +217,8 @@ static int compare_same(const struct perf_copy_event *a, const struct perf_copy_
 {
 	/* There may be many, and sort() leaves the CPU to nobody. */
 	cond_resched();
-	return memcmp(&a->attr, &b->attr, sizeof(a->attr)) ?: strcmp(a->name, b->name);
+	return memcmp(&a->attr, &b->attr, sizeof(a->attr)) ?: strcmp(a->name, b->name) ?:
+	       (int)hweight64(a->left_out) - (int)hweight64(b->left_out);
 }
 
 static int compare_events(const void *a, const void *b)

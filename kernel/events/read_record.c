@@ -177,6 +177,8 @@ static void read_sample(struct perf_copy_record *record, struct words *w)
 	read_ids(record, w);
 	if (type & PERF_SAMPLE_PERIOD)
 		record->period = next_word(w);
+	else if (record->event->left_out & PERF_SAMPLE_PERIOD)
+		record->period = 1;
 	if (type & PERF_SAMPLE_READ)
 		skip_read(w, attr->read_format);
 	if (type & PERF_SAMPLE_CALLCHAIN) {

@@ -200,7 +200,7 @@ static void show_counter(struct seq_file *m, struct perf_text *text,
 {
 	u64 type = record->event->attr.sample_type;
 
-	if (type & PERF_SAMPLE_PERIOD)
+	if ((type | record->event->left_out) & PERF_SAMPLE_PERIOD)
 		seq_printf(m, " period=%llu", record->period);
 	if (type & PERF_SAMPLE_ADDR)
 		seq_printf(m, " addr=0x%llx", record->addr);

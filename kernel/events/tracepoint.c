@@ -37,10 +37,12 @@
 #define TP_LOCAL_CLOCK	BIT(30)
 #define TP_BACKWARD	BIT(29)
 
-/* What perf record asks for, with --overwrite; compiled in. */
+/*
+ * What somebody asks for who keeps a buffer of one CPU for long; compiled in. perf record
+ * --overwrite has the CPU and the period as well.
+ */
 #define TP_USUAL	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
 			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
-			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |		\
 			 PERF_SAMPLE_RAW |				\
 			 TP_IN_PLACE | TP_LOCAL_CLOCK | TP_BACKWARD)
 
@@ -175,6 +177,17 @@ static noinline void tp_interrupted(struct perf_tp_sample *sample, bool in_place
 	tp_publish(sample, in_place);
 }
 
+/* May a record begin in one page and end in the next, that is, are these neighbours? */
+static __always_inline bool
+tp_may_cross(struct perf_buffer *rb, unsigned long start, unsigned int len)
+{
+	unsigned int page = start >> (PAGE_SHIFT + page_order(rb)), mask = rb->nr_pages - 1;
+	unsigned long page_size = PAGE_SIZE << page_order(rb);
+
+	return len <= page_size &&
+	       rb->data_pages[page & mask] + page_size == rb->data_pages[(page + 1) & mask];
+}
+
 /*
  * Write a sample of @size bytes of raw data, up to these. They are to be written to
  * @raw, before tp_publish(). Returns false when there is more to do than that.
@@ -218,12 +231,12 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	if ((plan & PERF_SAMPLE_TID) && unlikely(!perf_task_has_pids(current)))
 		return false;
 
-	/* With its end in the same page, or the tracepoint could not write it. */
+	/* In one piece, or the tracepoint could not write it. */
 	len = event->tp_size + size;
 	page_size = PAGE_SIZE << page_order(rb);
 	head = backward ? offset - len : offset + len;
 	start = backward ? head : offset;
-	if (unlikely((start & (page_size - 1)) + len > page_size))
+	if (unlikely((start & (page_size - 1)) + len > page_size) && !tp_may_cross(rb, start, len))
 		return false;
 
 	/* Paused, or when in place: in the middle of another record, or shared. */
@@ -258,6 +271,9 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	sample->head = head;
 	local64_add(count, &event->count);
 
+	page = start >> (PAGE_SHIFT + page_order(rb));
+	p = rb->data_pages[page & (rb->nr_pages - 1)] + (start & (page_size - 1));
+
 	header.type = PERF_RECORD_SAMPLE;
 	header.misc = in_place ? event->tp_misc : misc;
 	header.size = len;
@@ -269,12 +285,9 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	data.cpu_entry.cpu = raw_smp_processor_id();
 	data.cpu_entry.reserved = 0;
 	data.period = count;
-
-	page = start >> (PAGE_SHIFT + page_order(rb));
-	p = rb->data_pages[page & (rb->nr_pages - 1)] + (start & (page_size - 1));
-	p = output_sample_words(p, plan & TP_FIELDS, &header, &data);
-	*(u32 *)p = size;
-	*raw = (void *)p + sizeof(u32);
+	output_sample_words(p, plan & TP_FIELDS, &header, &data);
+	*raw = (void *)p + event->tp_size;
+	*(u32 *)(*raw - sizeof(u32)) = size;
 	return true;
 }
 

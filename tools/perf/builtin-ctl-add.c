@@ -99,6 +99,11 @@ static int check_label(void)
 		pr_err("--label takes 1 to %d bytes.\n", PERF_PERSIST_NAME_SIZE - 1);
 		return -EINVAL;
 	}
+	/* That is how tracepoints are looked up. */
+	if (strchr(label, ':')) {
+		pr_err("--label takes no ':', which is in names of tracepoints: not '%s'.\n", label);
+		return -EINVAL;
+	}
 	quoted = strdup(label);
 	if (!quoted)
 		return -ENOMEM;

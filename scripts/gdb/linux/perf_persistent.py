@@ -13,12 +13,23 @@ import gdb
 
 PAGE_SIZE = 4096
 RECORD_MMAP = 1
+RECORD_SAMPLE = 9
 MISC_KERNEL = 1
 TYPE_TRACEPOINT = 2
 FEATURE_TRACING_DATA = 1
 FEATURE_EVENT_DESC = 12
 SAMPLE_ID_ALL_BITS = (1 << 1, 1 << 2, 1 << 6, 1 << 7, 1 << 9, 1 << 16)
+SAMPLE_IP = 1 << 0
+SAMPLE_CPU = 1 << 7
+SAMPLE_PERIOD = 1 << 8
+SAMPLE_RAW = 1 << 10
+SAMPLE_STACK_USER = 1 << 13
 SAMPLE_IDENTIFIER = 1 << 16
+SAMPLE_AUX = 1 << 20
+# Of a sample, between its identifier and its period
+SAMPLE_WORDS = SAMPLE_IP | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6 | SAMPLE_CPU | 1 << 9
+ATTR_FREQ = 1 << 10
+ATTR_SAMPLE_ID_ALL = 1 << 18
 
 
 def rb_entries(root, type_name, member):
@@ -82,6 +93,63 @@ def records(rb):
     return out
 
 
+class Narrow:
+    """What the records of a member leave out, see kernel/events/read_wide.c."""
+
+    def __init__(self, attr, cpu):
+        kind, period, sample_type, flags = struct.unpack_from("<I12xQQ8xQ", attr)
+        self.attr = attr
+        self.cpu = cpu
+        self.sample_type = sample_type
+        self.left_out = 0
+        if cpu < 0 or not sample_type & SAMPLE_IDENTIFIER or not flags & ATTR_SAMPLE_ID_ALL:
+            return
+        tracepoint = kind == TYPE_TRACEPOINT
+        if sample_type & (SAMPLE_STACK_USER | SAMPLE_AUX) or \
+           (sample_type & SAMPLE_RAW and not tracepoint):
+            return
+        left_out = SAMPLE_CPU
+        if tracepoint:
+            left_out |= SAMPLE_IP
+        if tracepoint and period == 1 and not flags & ATTR_FREQ:
+            left_out |= SAMPLE_PERIOD
+        self.left_out = left_out & ~sample_type
+
+    def wide_attr(self):
+        sample_type = struct.pack("<Q", self.sample_type | self.left_out)
+        return self.attr[:24] + sample_type + self.attr[32:]
+
+    def widen(self, record):
+        kind, misc = struct.unpack_from("<IH", record)
+        cpu = struct.pack("<II", self.cpu, 0) if self.left_out & SAMPLE_CPU else b""
+        if kind == RECORD_SAMPLE:
+            ip = bytes(8) if self.left_out & SAMPLE_IP else b""
+            period = struct.pack("<Q", 1) if self.left_out & SAMPLE_PERIOD else b""
+            at = 16 + 8 * bin(self.sample_type & SAMPLE_WORDS).count("1")
+            body = record[8:16] + ip + record[16:at] + cpu + period + record[at:]
+        else:
+            body = record[8:-8] + cpu + record[-8:]
+        return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+
+def narrow_members(ns):
+    """Those by the ids in whose records something is left out."""
+    members = {}
+    for member in rb_entries(ns["members"], "struct perf_member", "node"):
+        attr = memory(member["attr"].address, member["attr"].type.sizeof)
+        narrow = Narrow(attr, int(member["event"]["cpu"]))
+        if narrow.left_out:
+            members[int(member["event"]["id"])] = narrow
+    return members
+
+
+def widen(record, members):
+    """As perf record writes it."""
+    at = 8 if struct.unpack_from("<I", record)[0] == RECORD_SAMPLE else len(record) - 8
+    narrow = members.get(struct.unpack_from("<Q", record, at)[0]) if len(record) >= 16 else None
+    return narrow.widen(record) if narrow else record
+
+
 class Event:
     """Members that differ in nothing but their CPU."""
 
@@ -95,6 +163,7 @@ def events_of(ns):
     events = {}
     for member in rb_entries(ns["members"], "struct perf_member", "node"):
         attr = memory(member["attr"].address, member["attr"].type.sizeof)
+        attr = Narrow(attr, int(member["event"]["cpu"])).wide_attr()
         label = member["label"].string()
         event = events.setdefault((attr, label), Event(attr, label))
         event.ids.append(int(member["event"]["id"]))
@@ -202,12 +271,13 @@ PERF.DATA, which is any recording of tracepoints on the same kernel."""
                                "'perf record -e TRACEPOINT -a true', and name that file, too."
                                .format(argv[0]))
         out, buffers = [kernel_map(events[0])], set()
+        members = narrow_members(ns)
         for member in rb_entries(ns["members"], "struct perf_member", "node"):
             rb = member["rb"]
             if not int(rb) or int(rb) in buffers:
                 continue
             buffers.add(int(rb))
-            out += records(rb.dereference())
+            out += [widen(record, members) for record in records(rb.dereference())]
         with open(argv[1], "wb") as file:
             file.write(perf_data(events, b"".join(out), tracing))
         gdb.write("{}: {} records of {} buffers\n".format(argv[1], len(out) - 1, len(buffers)))

@@ -233,6 +233,7 @@ static int add__open_on(struct add *add, const char *cpus)
 	struct evlist *evlist = add->opts->evlist;
 	struct target *target = &add->opts->record->target;
 	struct evsel *evsel;
+	char msg[BUFSIZ];
 	int err;
 
 	target->cpu_list = cpus;
@@ -246,9 +247,8 @@ static int add__open_on(struct add *add, const char *cpus)
 		return err;
 
 	if (evlist__apply_filters(evlist, &evsel, target)) {
-		pr_err("The kernel does not take the filter '%s' for %s: %m. What can be in it is in the\n"
-		       "event's file 'format' below /sys/kernel/tracing/events.\n",
-		       evsel->filter, evsel__name(evsel));
+		evsel__filter_strerror(evsel, errno, msg, sizeof(msg));
+		pr_err("%s\n", msg);
 		return -EINVAL;
 	}
 	return 0;

@@ -161,7 +161,7 @@ static void batch__add(struct persistent_batch *batch, int index,
 	batch->items[batch->nr] = (struct persistent_item) {
 		.header	= (void *)block->data + record->offset,
 		.run	= index,
-		.pos	= block->start + record->offset,
+		.pos	= record->pos,
 		.vital	= record->vital,
 	};
 	batch->keys[batch->nr] = (record->key - batch->base) << batch->nr_bits | batch->nr;

@@ -30,6 +30,7 @@
 #include "persistent-read.h"
 #include "persistent-sort.h"
 #include "persistent-tasks.h"
+#include "persistent-wide.h"
 #include "time-utils.h"
 #include "trace-event.h"
 #include "util.h"
@@ -154,22 +155,27 @@ static struct evsel *event_list__new_evsel(const struct event_list *list, int nr
 {
 	const struct persistent_sorted_event *event = &list->sorted.events[nr];
 	struct perf_cpu_map *cpus = cpu_map__of_bitmap(event->cpus, list->sorted.nr_cpus);
-	struct perf_event_attr *attr = &event->first->attr;
-	struct evsel *evsel = evsel__new_idx(attr, evlist->core.nr_entries);
+	struct perf_event_attr attr = event->first->attr;
+	u64 left_out = persistent__left_out(&attr, event->first->cpu);
+	struct evsel *evsel;
 
+	/* As the records are that readers get */
+	attr.sample_type |= left_out;
+	evsel = evsel__new_idx(&attr, evlist->core.nr_entries);
 	if (!evsel || !cpus || perf_evsel__attach(&evsel->core, cpus))
 		goto out_err;
 
 	/* A file is written: what the struct has here is what goes there. */
-	evsel->core.attr.size = sizeof(*attr);
+	evsel->core.attr.size = sizeof(attr);
+	evsel->left_out = left_out;
 	evsel->tracking = false;
 	evsel->supported = true;
 
 	if (event->first->label[0])
 		evsel->name = strdup(event->first->label);
 #ifdef HAVE_LIBTRACEEVENT
-	else if (attr->type == PERF_TYPE_TRACEPOINT)
-		evsel->name = tracepoint_id_to_name(attr->config);
+	else if (attr.type == PERF_TYPE_TRACEPOINT)
+		evsel->name = tracepoint_id_to_name(attr.config);
 #endif
 
 	perf_cpu_map__put(cpus);

@@ -27,6 +27,7 @@
 #include "persistent-options.h"
 #include "persistent-info.h"
 #include "persistent-tasks.h"
+#include "persistent-wide.h"
 #include "record.h"
 #include "units.h"
 #include "util.h"
@@ -132,6 +133,9 @@ void persistent_keep__config(struct evlist *evlist, struct record_opts *opts)
 		evsel->core.attr.read_format |= PERF_FORMAT_LOST |
 						PERF_FORMAT_TOTAL_TIME_ENABLED |
 						PERF_FORMAT_TOTAL_TIME_RUNNING;
+		/* There are few records of tasks, and they are read without their buffers. */
+		if (!evsel__is_dummy_event(evsel))
+			evsel__leave_out(evsel, opts->narrow);
 	}
 }
 

@@ -103,6 +103,11 @@ void persistent_merge__delete(struct persistent_merge *merge)
 	free(merge);
 }
 
+void persistent_merge__set_evlist(struct persistent_merge *merge, struct evlist *evlist)
+{
+	merge->looker.evlist = evlist;
+}
+
 void persistent_merge__set_look(struct persistent_merge *merge, persistent_look_t look,
 				void *arg)
 {
@@ -222,6 +227,7 @@ int persistent_merge__add(struct persistent_merge *merge,
 	run = &merge->runs[merge->nr_runs];
 	memset(run, 0, sizeof(*run));
 	err = persistent_run__init(run, records, skip, merge__block_size(merge));
+	run->cpu = records->cpu;
 	if (!records->copy) {
 		run->map = records->map;
 		run->head = records->head;

@@ -7,11 +7,15 @@
 #include <stddef.h>
 #include "persistent-read.h"
 
+struct evlist;
 struct perf_mmap;
 struct persistent_merge;
 
 struct persistent_merge *persistent_merge__new(void);
 void persistent_merge__delete(struct persistent_merge *merge);
+
+/* Put back what is left out of records of the events of @evlist. */
+void persistent_merge__set_evlist(struct persistent_merge *merge, struct evlist *evlist);
 
 /* How to look at records. Without this they are handed on buffer after buffer. */
 void persistent_merge__set_look(struct persistent_merge *merge, persistent_look_t look,
@@ -27,7 +31,8 @@ void persistent_merge__set_file(struct persistent_merge *merge, int fd);
 struct persistent_records {
 	const void	 *copy;		/* NULL: they are in @map */
 	struct perf_mmap *map;		/* of a buffer that does not change */
-	u64		 head;		/* where in it the newest one starts */
+	int		 cpu;		/* that the buffer is of */
+	u64		 head;		/* where in the map the newest one starts */
 	u64		 len;		/* the last one may be there in part */
 };
 

@@ -28,6 +28,7 @@
 #include "persistent.h"
 #include "persistent-buffer.h"
 #include "persistent-merge.h"
+#include "persistent-wide.h"
 #include "util.h"
 
 struct persistent_reader {
@@ -38,6 +39,7 @@ struct persistent_reader {
 	persistent_push_t	 push;
 	void			*to;
 	struct ui_progress	*progress;	/* NULL: nobody wants to see it */
+	u64			to_go;		/* until it is complete */
 	u64			limit;		/* bytes to copy at a time, 0: all */
 	bool			sorted;
 	bool			cut_short;	/* no more is to be copied */
@@ -62,8 +64,10 @@ struct persistent_reader *persistent_reader__new(struct evlist *evlist)
 	reader->merge = persistent_merge__new();
 	if (!reader->merge)
 		zfree(&reader);
-	else if (evlist)
+	if (reader && evlist) {
+		persistent_merge__set_evlist(reader->merge, evlist);
 		persistent_merge__set_look(reader->merge, look_at_time, evlist);
+	}
 	return reader;
 }
 
@@ -190,7 +194,7 @@ static int reader__check_end(struct persistent_reader *reader)
 
 static int buffer__copy_mapped(struct persistent_buffer *buf, struct persistent_reader *reader)
 {
-	struct persistent_records records = { .len = 0 };
+	struct persistent_records records = { .cpu = buf->map.cpu.cpu };
 	int err = reader__check_end(reader) ?:
 		  persistent_buffer__copy(buf, &reader->copy, &records.head, &records.len);
 
@@ -201,7 +205,7 @@ static int buffer__copy_mapped(struct persistent_buffer *buf, struct persistent_
 /* Nobody writes to it any more. */
 static int buffer__add_snapshot(struct persistent_buffer *buf, struct persistent_reader *reader)
 {
-	struct persistent_records records = { .map = &buf->map };
+	struct persistent_records records = { .map = &buf->map, .cpu = buf->map.cpu.cpu };
 
 	persistent_buffer__frozen(buf, reader->copy.max, &records.head, &records.len);
 	return reader__check_end(reader) ?: buffer__add(buf, reader, &records);
@@ -245,10 +249,14 @@ static void reader__start_progress(struct persistent_reader *reader, u64 size, c
 {
 	if (reader->progress)
 		ui_progress__init_size(reader->progress, size, title);
+	reader->to_go = size;
 }
 
+/* Records are larger when they are handed on than in the buffers. */
 static void reader__update_progress(struct persistent_reader *reader, u64 size)
 {
+	size = min(size, reader->to_go);
+	reader->to_go -= size;
 	if (reader->progress)
 		ui_progress__update(reader->progress, size);
 }
@@ -442,8 +450,8 @@ u64 persistent_reader__time(const struct persistent_reader *reader)
 /* 0: it is empty, or it is not known who writes to it */
 static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
 {
+	union perf_event *event, *wide;
 	struct perf_event_header header;
-	union perf_event *event;
 	u64 head, len, time = 0;
 
 	persistent_buffer__frozen(buf, ULLONG_MAX, &head, &len);
@@ -454,10 +462,13 @@ static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
 		return 0;
 
 	event = malloc(header.size);
-	if (event) {
+	wide = malloc(header.size + PERSISTENT_WIDER);
+	if (event && wide) {
 		perf_mmap__copy(&buf->map, head, header.size, event);
-		look_at_time(evlist, event, &time);
+		if (evlist__widen(evlist, buf->map.cpu.cpu, event, wide))
+			look_at_time(evlist, wide, &time);
 	}
+	free(wide);
 	free(event);
 	return time;
 }

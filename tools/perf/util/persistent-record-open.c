@@ -111,37 +111,56 @@ static int record__check_kill(struct persistent_record *record)
 	return err;
 }
 
-/* Formats are looked up by name. The number tells whether it is another one's by now. */
-static bool evsel__has_format(struct evsel *evsel)
+#ifdef HAVE_LIBTRACEEVENT
+static int read_id(const char *path, unsigned long long *id)
+{
+	errno = 0;
+	if (!filename__read_ull(path, id))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+/*
+ * Formats are looked up by name. The number tells whether it is another one's by now.
+ * Returns -ENOENT if it is, or if there is none, and another error if that is not certain.
+ */
+static int evsel__check_format(struct evsel *evsel)
 {
 	char *name = strdup(evsel__name(evsel)), *event, *dir, *path = NULL;
 	unsigned long long id;
-	bool found = false;
+	int err = -ENOMEM;
 
 	event = name ? strchr(name, ':') : NULL;
 	if (event) {
 		*event++ = '\0';
 		dir = get_events_file(name);
 		if (dir && asprintf(&path, "%s/%s/id", dir, event) >= 0)
-			found = !filename__read_ull(path, &id) && id == evsel->core.attr.config;
+			err = read_id(path, &id) ?: id == evsel->core.attr.config ? 0 : -ENOENT;
 		free(path);
 		put_events_file(dir);
 	} else if (name) {
 		path = tracepoint_id_to_name(evsel->core.attr.config);
-		found = path;
+		err = path ? 0 : -ENOENT;
 		free(path);
 	}
 	free(name);
-	return found;
+	return err;
 }
 
-#ifdef HAVE_LIBTRACEEVENT
-/* Those of tracepoints come from tracefs: find out before everything is copied. */
+static bool is_denied(int err)
+{
+	return err == -EACCES || err == -EPERM || err == -ENOENT;
+}
+
+/*
+ * Those of tracepoints come from tracefs: find out before everything is copied. Returns 0, an
+ * exit status, or an error.
+ */
 static int record__check_formats(struct persistent_record *record)
 {
 	char msg[STRERR_BUFSIZE];
 	struct evsel *evsel;
-	int fd, err = 0;
+	int fd, err, status = 0;
 	char *path;
 
 	if (!have_tracepoints(&record->evlist->core.entries))
@@ -154,9 +173,12 @@ static int record__check_formats(struct persistent_record *record)
 	fd = open(path, O_RDONLY);
 	if (fd < 0) {
 		err = -errno;
+		/* Too many open files, say, may pass. */
+		status = is_denied(err) ? PERSISTENT_EXIT_NO_TRACEFS : err;
 		pr_err("Cannot read %s: %s.\n"
-		       "A file with tracepoints has their formats in it, which come from tracefs. Be root, or try\n"
-		       "'sudo mount -o remount,mode=755 %s'. Nothing was read.\n",
+		       "A file with tracepoints has their formats in it, which come from tracefs. Be root, or let\n"
+		       "a group that you are in read it:\n"
+		       "'sudo mount -o remount,mode=750,gid=GROUP %s'. Nothing was read.\n",
 		       path, str_error_r(-err, msg, sizeof(msg)), tracing_path_mount());
 	} else {
 		close(fd);
@@ -164,15 +186,22 @@ static int record__check_formats(struct persistent_record *record)
 	put_tracing_file(path);
 
 	evlist__for_each_entry(record->evlist, evsel) {
-		if (err || !evsel->core.attached ||
-		    evsel->core.attr.type != PERF_TYPE_TRACEPOINT || evsel__has_format(evsel))
+		if (status || !evsel->core.attached || evsel->core.attr.type != PERF_TYPE_TRACEPOINT)
+			continue;
+		err = evsel__check_format(evsel);
+		if (err && err != -ENOENT) {
+			pr_err("Cannot read the format of '%s': %s. Nothing was read.\n",
+			       evsel__name(evsel), str_error_r(-err, msg, sizeof(msg)));
+			status = err;
+		}
+		if (err != -ENOENT)
 			continue;
 		pr_err("'%s' does not exist any more, or is another event by now. A file without its format cannot\n"
 		       "be read. The kernel has kept the format: mount perffs, and copy the file 'data' of the\n"
 		       "namespace from there. Nothing was read.\n", evsel__name(evsel));
-		err = -ENOENT;
+		status = PERSISTENT_EXIT_NO_FORMAT;
 	}
-	return err;
+	return status;
 }
 #else
 static int record__check_formats(struct persistent_record *record __maybe_unused)

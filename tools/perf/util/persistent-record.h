@@ -20,6 +20,9 @@ struct record_opts;
 
 /* How the line begins that says so when they could not be read */
 #define PERSISTENT_STILL_THERE	"The namespaces are still there"
+/* The exit status of perf record when it would fail the next time, too: see perf-ctl.txt */
+#define PERSISTENT_EXIT_NO_TRACEFS	3
+#define PERSISTENT_EXIT_NO_FORMAT	4
 
 struct persistent_record {
 	struct persistent	*set;		/* the namespaces that are read, NULL: none */

@@ -26,8 +26,10 @@
 #include <linux/perf_event.h>
 #include <linux/sizes.h>
 #include <linux/zalloc.h>
+#include "debug.h"
 #include "event.h"
 #include "persistent-merge.h"
+#include "persistent-wide.h"
 #include "util.h"
 
 /* A hole of that size is worth a system call. */
@@ -129,34 +131,37 @@ void persistent_run__unload(struct persistent_run *run)
 		struct persistent_block *block = &run->blocks[i];
 
 		zfree(&block->data);
+		zfree(&block->narrow);
 		zfree(&block->records);
 		memset(block, 0, sizeof(*block));
 	}
 }
 
-static int run__read(struct persistent_run *run, struct persistent_block *block, u32 start,
-		     u32 len)
+static int reserve_data(char **data, size_t *room, size_t len)
 {
-	if (len > block->data_room) {
-		free(block->data);
-		block->data = malloc(len);
-		block->data_room = block->data ? len : 0;
-		if (!block->data)
-			return -ENOMEM;
-	}
+	if (len <= *room)
+		return 0;
 
+	free(*data);
+	*data = malloc(len);
+	*room = *data ? len : 0;
+	return *data ? 0 : -ENOMEM;
+}
+
+static int run__read(struct persistent_run *run, char *data, u32 start, u32 len)
+{
 	if (run->map) {
-		perf_mmap__copy(run->map, run->head + start, len, block->data);
+		perf_mmap__copy(run->map, run->head + start, len, data);
 		perf_mmap__drop_pages(run->map, run->head + start, len);
 		return 0;
 	}
 
 	errno = EIO;
-	return preadn(run->fd, block->data, len, run->offset + start) == (ssize_t)len ? 0 : -errno;
+	return preadn(run->fd, data, len, run->offset + start) == (ssize_t)len ? 0 : -errno;
 }
 
 static int run__look(struct persistent_run *run, struct persistent_block *block, u32 offset,
-		     struct persistent_looker *looker)
+		     u32 pos, struct persistent_looker *looker)
 {
 	union perf_event *event = (void *)block->data + offset;
 	enum persistent_look look = PERSISTENT_KEEP;
@@ -173,7 +178,7 @@ static int run__look(struct persistent_run *run, struct persistent_block *block,
 		look = looker->look(looker->arg, event, &time);
 	if (look == PERSISTENT_DROP)
 		return 0;
-	if (look == PERSISTENT_KEEP && block->start + offset >= run->cut) {
+	if (look == PERSISTENT_KEEP && pos >= run->cut) {
 		looker->nr_cut++;
 		return 0;
 	}
@@ -181,6 +186,7 @@ static int run__look(struct persistent_run *run, struct persistent_block *block,
 	record = &block->records[block->nr++];
 	record->key = time;
 	record->offset = offset;
+	record->pos = pos;
 	record->vital = look == PERSISTENT_VITAL;
 	return 0;
 }
@@ -221,23 +227,78 @@ static void run__give_back(struct persistent_run *run, u32 start)
 	run->hole = start;
 }
 
+/* Look at the @len bytes of records in block->data. */
+static int run__look_at_all(struct persistent_run *run, struct persistent_block *block, u32 len,
+			    struct persistent_looker *looker)
+{
+	u32 offset = 0;
+	int err = 0;
+
+	while (offset < len && !err) {
+		const struct perf_event_header *header = (void *)block->data + offset;
+
+		err = run__look(run, block, offset, block->start + offset, looker);
+		offset += header->size;
+	}
+	return err;
+}
+
+static size_t count_records(const char *data, u32 len)
+{
+	size_t nr = 0;
+
+	for (u32 offset = 0; offset < len; nr++) {
+		const struct perf_event_header *header = (void *)data + offset;
+
+		offset += header->size;
+	}
+	return nr;
+}
+
+/* The same of block->narrow, from where records go to block->data with all that is left out. */
+static int run__widen_and_look(struct persistent_run *run, struct persistent_block *block,
+			       u32 len, struct persistent_looker *looker)
+{
+	size_t wide_len = len + count_records(block->narrow, len) * PERSISTENT_WIDER;
+	u32 from = 0, to = 0;
+	int err;
+
+	err = reserve_data(&block->data, &block->data_room, wide_len);
+	while (from < len && !err) {
+		const union perf_event *narrow = (void *)block->narrow + from;
+		size_t size = evlist__widen(looker->evlist, run->cpu, narrow,
+					    (void *)block->data + to);
+
+		if (size)
+			err = run__look(run, block, to, block->start + from, looker);
+		else
+			pr_warning_once("WARNING: a record is too large for a file, and is missing.\n");
+		from += narrow->header.size;
+		to += size;
+	}
+	return err;
+}
+
 static int run__load(struct persistent_run *run, struct persistent_block *block, int nr,
 		     struct persistent_looker *looker)
 {
-	u32 len = run->starts[nr + 1] - run->starts[nr], offset = 0;
+	bool widen = looker->evlist && evlist__leaves_out(looker->evlist);
+	u32 len = run->starts[nr + 1] - run->starts[nr];
+	char **data = widen ? &block->narrow : &block->data;
 	int err;
 
 	block->start = run->starts[nr];
 	block->nr = 0;
 	block->pos = 0;
-	err = run__read(run, block, block->start, len);
-	run__give_back(run, block->start);
-	while (offset < len && !err) {
-		const struct perf_event_header *header = (void *)block->data + offset;
+	err = reserve_data(data, widen ? &block->narrow_room : &block->data_room, len);
+	if (err)
+		return err;
 
-		err = run__look(run, block, offset, looker);
-		offset += header->size;
-	}
+	err = run__read(run, *data, block->start, len);
+	run__give_back(run, block->start);
+	if (!err)
+		err = widen ? run__widen_and_look(run, block, len, looker) :
+			      run__look_at_all(run, block, len, looker);
 	if (err)
 		return err;
 
@@ -315,7 +376,7 @@ u32 persistent_run__pos(struct persistent_run *run)
 	const struct persistent_block *block = persistent_run__block(run);
 
 	if (block)
-		return block->start + block->records[block->pos].offset;
+		return block->records[block->pos].pos;
 	return persistent_run__has_more(run) ? run->starts[run->next] : NOTHING_CUT;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include "persistent-read.h"
 
+struct evlist;
 struct perf_mmap;
 struct persistent_records;
 
@@ -18,8 +19,9 @@ struct persistent_records;
 /* A record of a block that is loaded, if it is wanted */
 struct persistent_record {
 	u64	key;		/* by which they are sorted, see run__set_keys() */
-	u32	offset;		/* in the block */
-	bool	vital;
+	u32	offset;		/* in the data of the block */
+	u32	pos : 31;	/* in the run */
+	u32	vital : 1;
 };
 
 /* Some records of a run, in the order in which they are read */
@@ -27,6 +29,8 @@ struct persistent_block {
 	u32	start;		/* where in the run they come from */
 	char	*data;
 	size_t	data_room;
+	char	*narrow;	/* as they were in the run, if something was left out there */
+	size_t	narrow_room;
 	struct persistent_record *records;
 	int	nr;
 	int	room;
@@ -35,6 +39,7 @@ struct persistent_block {
 
 /* What was added of one buffer */
 struct persistent_run {
+	int		 cpu;
 	struct perf_mmap *map;		/* NULL: it is a copy */
 	u64		 head;		/* where in the map it starts */
 	int		 fd;		/* of the copy, */
@@ -54,6 +59,7 @@ struct persistent_run {
 
 /* How to look at records, and whether to count those that are cut */
 struct persistent_looker {
+	struct evlist	 *evlist;	/* whose records get what is left out of them, NULL: none */
 	persistent_look_t look;
 	void		 *arg;
 	u64		 nr_cut;

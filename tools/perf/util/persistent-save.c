@@ -57,6 +57,8 @@ struct save {
 	sigset_t	 old_mask;
 	bool		 stop;
 	bool		 hurry;		/* it was told so twice */
+	bool		 hopeless;	/* no snapshot can be saved, now or later */
+	bool		 left_out;	/* one cannot be, and the others can */
 	u64		 kill_at;	/* the command; 0: not yet told to stop */
 
 	pid_t		 reader;	/* 0: there is none */
@@ -114,7 +116,7 @@ static void __noreturn save__run_reader(struct save *save, pid_t parent, int out
 	save_dir__tmp_path(&save->dir, &save->file, path, sizeof(path));
 	out = save->opts->read(event, path, save->opts);
 	fflush(NULL);
-	_exit(out ? 1 : 0);
+	_exit(out < 0 ? 1 : out);
 }
 
 static int save__start_reader(struct save *save, const struct persistent_ns *snapshot)
@@ -194,7 +196,34 @@ static bool save__no_room(const struct save *save)
 	return strstr(save->said.buf, "No space left") || strstr(save->said.buf, "quota exceeded");
 }
 
-static void save__reader_failed(struct save *save)
+/* All snapshots would fail, until somebody acts. */
+static void save__give_up(struct save *save)
+{
+	save->hopeless = true;
+	save__pass_on(save);
+	pr_err("No snapshot of '%s' can be saved until that is mended: then give the command again.\n",
+	       save->dir.name);
+}
+
+/* This one would fail for good, and is not to keep those after it waiting. */
+static void save__pass_over(struct save *save)
+{
+	struct save_mark *mark = save_dir__mark(&save->dir, save->file.source_id);
+
+	save__pass_on(save);
+	pr_warning("WARNING: '%s.%u' cannot be saved, and is left out.\n", save->dir.name,
+		   save->file.number);
+	save->left_out = true;
+	if (!mark)
+		return;
+	mark->settled = save->file.number;
+	if (!save->opts->command)
+		mark->handled = mark->settled;
+	save__write_marks(save);
+}
+
+/* @status: of perf record, or 0 if the name is what it failed for */
+static void save__reader_failed(struct save *save, int status)
 {
 	int max_files = save->opts->limits.max_files;
 	struct persistent_ns *snapshot;
@@ -209,6 +238,15 @@ static void save__reader_failed(struct save *save)
 	if (persistent_ns__lookup_id(save->reads_id, /*write=*/false, &snapshot) == -ENOENT)
 		return;
 	persistent_ns__close(snapshot);
+
+	if (status == PERSISTENT_EXIT_NO_TRACEFS) {
+		save__give_up(save);
+		return;
+	}
+	if (status == PERSISTENT_EXIT_NO_FORMAT) {
+		save__pass_over(save);
+		return;
+	}
 
 	save__complain(save);
 	/* What would go anyway when this one is saved goes before. */
@@ -233,7 +271,7 @@ static void save__add_file(struct save *save)
 	if (err) {
 		strbuf_addf(&save->said, "%s/%s: %s\n", save->dir.path, file->name,
 			    str_error_r(-err, buf, sizeof(buf)));
-		save__reader_failed(save);
+		save__reader_failed(save, 0);
 		return;
 	}
 
@@ -264,7 +302,7 @@ static void save__reader_ended(struct save *save, int status)
 		if (WIFSIGNALED(status))
 			strbuf_addf(&save->said, "perf was killed by signal %d\n",
 				    WTERMSIG(status));
-		save__reader_failed(save);
+		save__reader_failed(save, WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 	}
 }
 
@@ -355,7 +393,7 @@ static int save__start_next(struct save *save, u64 now)
 	char buf[STRERR_BUFSIZE];
 	int err;
 
-	if (save->reader || now < save->retry_at)
+	if (save->reader || save->hopeless || now < save->retry_at)
 		return 0;
 
 	err = save_queue__next(&save->queue, &save->dir, &snapshot);
@@ -424,6 +462,9 @@ static int save__run(struct save *save)
 		if (now < save->command_at && (!until || save->command_at < until))
 			until = save->command_at;
 
+		/* What is saved is still handed to the command. */
+		if (save->hopeless && !save->reader && !save->command && !until)
+			return -EACCES;
 		/* Nothing is left to do. */
 		if (!save->queue.ns && !save->reader && !save->command && !until)
 			return -ENODEV;
@@ -502,8 +543,11 @@ int persistent__save(const char *name, const struct persistent_save_opts *opts)
 		err = save__run(&save);
 		save__end_children(&save);
 		save__write_marks(&save);
+		if (!err && save.hopeless)
+			err = -EACCES;
 		if (err == -ENODEV)
-			pr_err("'%s' was deleted. The snapshots that it left are saved.\n", name);
+			pr_err("'%s' was deleted. The snapshots that it left are saved%s.\n", name,
+			       save.left_out ? ", but for those that cannot be" : "");
 	}
 
 	if (save.signal_fd >= 0)

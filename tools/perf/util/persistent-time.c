@@ -5,6 +5,7 @@
 #include "persistent-time.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -78,6 +79,7 @@ static u64 fraction_of(u64 unit, u64 billionths)
 static int parse_number_with_unit(const char **str, u64 *ns)
 {
 	u64 number, billionths, unit;
+	bool overflow;
 	char *end;
 
 	if (!isdigit(**str))
@@ -86,15 +88,16 @@ static int parse_number_with_unit(const char **str, u64 *ns)
 	errno = 0;
 	number = strtoull(*str, &end, 10);
 	*str = end;
-	if (errno)
-		return -EINVAL;
+	overflow = errno;
 
 	parse_fraction(str, &billionths);
 	unit = parse_unit(str);
-	if (!unit || check_mul_overflow(number, unit, &number) ||
+	if (!unit)
+		return -EINVAL;
+	if (overflow || check_mul_overflow(number, unit, &number) ||
 	    check_add_overflow(number, fraction_of(unit, billionths), &number) ||
 	    check_add_overflow(*ns, number, ns))
-		return -EINVAL;
+		return -ERANGE;
 	return 0;
 }
 
@@ -115,6 +118,11 @@ int persistent__parse_duration(const char *option, const char *str, u64 *ns)
 	}
 	if (!err) {
 		pr_err("%s takes a time that is longer than 0: not '%s'.\n", option, str);
+		return -EINVAL;
+	}
+	if (err == -ERANGE) {
+		pr_err("%s takes a time of at most %" PRIu64 "d: not '%s'.\n", option,
+		       UINT64_MAX / (24 * 3600 * NSEC_PER_SEC), str);
 		return -EINVAL;
 	}
 

@@ -352,6 +352,7 @@ static int open_events(const struct persistent_ns *ns, struct evlist *evlist,
 						ns__find_ring(ns, -1) : NULL;
 	struct target target = { .uid = UINT_MAX, .system_wide = true };
 	struct evsel *evsel;
+	char msg[BUFSIZ];
 	int err = evlist__create_maps(evlist, &target);
 
 	evlist__for_each_entry(evlist, evsel) {
@@ -364,9 +365,8 @@ static int open_events(const struct persistent_ns *ns, struct evlist *evlist,
 		return err;
 
 	if (evlist__apply_filters(evlist, &evsel, &target)) {
-		pr_err("The kernel does not take the filter '%s' for %s: %m. What can be in it is in the\n"
-		       "event's file 'format' below /sys/kernel/tracing/events.\n",
-		       evsel->filter, evsel__name(evsel));
+		evsel__filter_strerror(evsel, errno, msg, sizeof(msg));
+		pr_err("%s\n", msg);
 		return -EINVAL;
 	}
 	return 0;
@@ -437,13 +437,13 @@ static int ns__add_with_events(struct persistent_ns *ns, struct perf_event_trigg
 	return err_add(err, ns, trigger);
 }
 
-/* On a CPU that is new the kernel makes the like of them, but not on one that was away. */
+/* With -a the kernel makes the like of them when a CPU comes or returns. */
 static void tell_offline(const struct persistent_ns *ns)
 {
 	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
 	char *list;
 
-	for (int i = 0; i < ns->nr_members; i++) {
+	for (int i = 0; i < ns->nr_members && !ns->all_cpus; i++) {
 		const struct persistent_member *member = &ns->members[i];
 
 		if (member->flags & PERF_PERSIST_OFFLINE && member->cpu < MAX_NR_CPUS)

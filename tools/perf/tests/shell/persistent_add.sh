@@ -72,6 +72,8 @@ test_refusals() {
 	refuse "the same twice" "use --label" perf ctl add "$ns" -e task-clock,task-clock
 	refuse "one that exists behind one that does not" "use --label" \
 	       perf ctl add "$ns" -e task-clock -e "$exec_event"
+	refuse "a label that is no label" "--label takes no ':'" \
+	       perf ctl add "$ns" -e "$exec_event" --label boot:phase
 	refuse "one label for two" "--label is for one event" \
 	       perf ctl add "$ns" -e task-clock,page-faults --label both
 	refuse "a group" "leave out the braces" perf ctl add "$ns" -e '{task-clock,page-faults}'

@@ -128,7 +128,7 @@ test_deleted_meanwhile() {
 
 # A probe that a recorder has cannot be deleted, and it is said where to look.
 test_probe() {
-	local probe=kst_probe_$$
+	local probe=kst_probe_$$ status=0
 
 	if ! perf probe -q "$probe=do_exit" > "$tmp/out" 2>&1; then
 		echo "[SKIP] no kprobes: $(tail -n 1 "$tmp/out")"
@@ -137,14 +137,41 @@ test_probe() {
 	check "record a probe" perf record -P "$ns" -e "probe:$probe" -a -m 64K
 	refuse "perf probe -d" "Something records 'probe:$probe': a process" \
 	       perf probe -d "$probe"
+	same "events that are said to be removed" 0 "$(grep -c "Removed event" "$tmp/said")"
 	check "take a snapshot" perf ctl -s "$ns"
 	check "delete the recorder" perf ctl -d "$ns"
 	check "delete the probe" perf probe -q -d "$probe"
 	# What is written without the format nobody can read.
 	refuse "-k of what has no format" "'probe:$probe' does not exist any more" \
 	       perf record -e "persistent/$ns.1/" -o "$data" -k
+	perf ctl -r "$ns.1" -o "$data" 2> /dev/null || status=$?
+	same "exit status" 4 "$status"
 	check "the snapshot is still there" exists "$ns.1"
+	# Nor does that keep others waiting.
+	refuse "save" "'$ns.1' cannot be saved, and is left out" \
+	       timeout 120 perf ctl save "$ns" --to "$tmp/saved"
+	check "it ends as nothing is left" \
+	      grep -q "'$ns' was deleted.* but for those that cannot be" "$tmp/said"
+	same "what is saved" "" "$(ls "$tmp/saved")"
 	check "delete it" perf ctl -d "$ns.1"
+}
+
+# What could be deleted does not make up for what could not.
+test_two_probes() {
+	local probe=kst_probe_$$
+
+	if ! perf probe -q "$probe=do_exit" > "$tmp/out" 2>&1 ||
+	   ! perf probe -q -x "$BASH" "$probe=main" > "$tmp/out" 2>&1; then
+		echo "[SKIP] no kprobes or uprobes: $(tail -n 1 "$tmp/out")"
+		perf probe -q -d "$probe"
+		return
+	fi
+	check "record one of two" perf record -P "$ns" -e "probe_bash:$probe" -a -m 64K
+	refuse "perf probe -d of both" "Something records 'probe_bash:$probe': a process" \
+	       perf probe -d "$probe"
+	same "what is removed" "Removed event: probe:$probe" "$(grep "Removed" "$tmp/said")"
+	check "delete the recorder" perf ctl -d "$ns"
+	check "delete the probe" perf probe -q -d "$probe"
 }
 
 # A signal of the kernel's is no reason to leave it disabled.
@@ -159,6 +186,7 @@ test_file_limit() {
 
 test_delete
 test_probe
+test_two_probes
 test_file_limit
 test_full_disk
 test_kill_command

@@ -69,6 +69,29 @@ test_read_options() {
 	refuse "perf top -F" "leave out -F and -c" perf top --stdio -F 99 -e "persistent/$ns/"
 }
 
+# refuse_filter FILTER TEXT
+refuse_filter() {
+	refuse "the filter '$1'" "does not take the filter '$1' for $exec_event: $2" \
+	       perf record -P "${ns}2" -e "$exec_event" --filter "$1" -a
+	check "nothing is left of it" gone "${ns}2"
+}
+
+test_filters() {
+	refuse_filter "((" "a ')' is missing."
+	refuse_filter "pid == 1)" "a '(' is missing."
+	refuse_filter "filename == \"a)" "the end of a quoted text is missing."
+	refuse_filter "nothing == 1" "a filter compares"
+	check "which there are" \
+	      grep -q "^Fields of $exec_event are: filename pid old_pid$" "$tmp/said"
+	refuse_filter "pid = 1" "a filter compares"
+	refuse "a filter of perf stat" "a filter compares" \
+	       perf stat -e "$exec_event" --filter "nothing == 1" true
+	refuse "a filter of a trigger" "a ')' is missing." \
+	       perf ctl trigger "$ns" --when "$exec_event" --filter "(pid == 1" --do stop
+	refuse "a filter of what is added" "a ')' is missing." \
+	       perf ctl add "$ns" -e "$exec_event" --filter "(pid == 1"
+}
+
 # More than a buffer can be: nothing is made, and it is said how much that was.
 test_large() {
 	local size
@@ -212,7 +235,7 @@ test_broken_pipe() {
 
 # Who may read events, but not what they look like
 test_no_tracefs() {
-	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups
+	local status as=(setpriv --reuid 65534 --regid 65534 --clear-groups
 		  --inh-caps=+perfmon --ambient-caps=+perfmon)
 
 	require_nobody || return 0
@@ -224,6 +247,20 @@ test_no_tracefs() {
 		refuse "no right to tracefs" "tracing/events/header_page: Permission denied" \
 		       "${as[@]}" "$tmp/perf" ctl -r "${ns}2" -o "$tmp/no_tracefs"
 		check "nothing was written" test ! -e "$tmp/no_tracefs"
+		status=0
+		"${as[@]}" "$tmp/perf" ctl -r "${ns}2" -o "$tmp/no_tracefs" 2> /dev/null || status=$?
+		same "exit status" 3 "$status"
+		check "take a snapshot" perf ctl -s "${ns}2"
+		mkdir -m 777 "$tmp/saved"
+		# Nobody is waiting for that to pass.
+		status=0
+		"${as[@]}" timeout 120 "$tmp/perf" ctl save "${ns}2" --to "$tmp/saved" \
+			> "$tmp/said" 2>&1 || status=$?
+		same "save, no right to tracefs" 1 "$status"
+		check "that it ends" \
+		      grep -qF "No snapshot of '${ns}2' can be saved until" "$tmp/said"
+		check "why" grep -q "tracing/events/header_page: Permission denied" "$tmp/said"
+		same "what is saved" "" "$(ls "$tmp/saved")"
 	fi
 	check "delete" perf ctl -d "${ns}2"
 }
@@ -333,6 +370,7 @@ test_groups
 test_no_overwrite
 test_root_without_perfmon
 test_taken
+test_filters
 test_read_options
 test_missing
 test_usage

@@ -181,9 +181,14 @@ test_pipe() {
 test_refusals() {
 	local bad
 
-	for bad in 30 s 1.5 1.s 1s5 -1s 0s 30sec 99999999999999999999h ""; do
+	for bad in 30 s 1.5 1.s 1s5 -1s 30sec 99999999999999999999x ""; do
 		refuse "--last '$bad'" "as in --last 30s" perf ctl -r "$ns" -o "$data" --last "$bad"
 	done
+	for bad in 213504d 99999999999999999999h 213503d1d; do
+		refuse "--last '$bad'" "--last takes a time of at most 213503d: not '$bad'" \
+		       perf ctl -r "$ns" -o "$data" --last "$bad"
+	done
+	refuse "--last 0s" "longer than 0" perf ctl -r "$ns" -o "$data" --last 0s
 	check "a fraction" perf ctl -r "$ns" -o "$data" --last 1.5h
 	check "a sum" perf ctl -r "$ns" -o "$data" --last 1h30m
 	for bad in yesterday 1.1234567890 -5 1,2 10%; do

@@ -140,6 +140,19 @@ test_unchanged() {
 	totals "all since it was made" 24
 }
 
+# Nobody counts without the right to count.
+test_nobody() {
+	local status=0
+
+	require_nobody || return 0
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 0 ] ||
+		{ echo "all may count: not tested"; return; }
+	refuse "as nobody" "for how to grant CAP_PERFMON" \
+	       "${nobody[@]}" "$tmp/perf" stat -e "persistent/$ns/"
+	"${nobody[@]}" "$tmp/perf" stat -e "persistent/$ns/" > "$tmp/said" 2>&1 || status=$?
+	same "exit status, as of perf stat" 255 "$status"
+}
+
 test_totals
 test_command
 test_interval
@@ -148,4 +161,5 @@ test_mixed
 test_file
 test_refused
 test_unchanged
+test_nobody
 exit "$failed"

@@ -768,8 +768,8 @@ static const struct call calls[] = {
 	} },
 	{ "mmap", do_map, {
 		[EVENT] = { EINVAL, ENODEV, EBUSY, EACCES, EPERM, ENOMEM, EOVERFLOW },
-		[TASK_EVENT] = { EINVAL, EPERM, EACCES, ENOMEM, EOVERFLOW },
-		[SPACE] = { ENODEV, EINVAL, ENOMEM, EACCES, EOVERFLOW },
+		[TASK_EVENT] = { EINVAL, EBUSY, EPERM, EACCES, ENOMEM, EOVERFLOW },
+		[SPACE] = { ENODEV, EINVAL, EPERM, ENOMEM, EACCES, EOVERFLOW },
 	} },
 	{ "new event", do_new_event },
 	{ "sibling", do_sibling, {

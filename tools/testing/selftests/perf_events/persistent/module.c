@@ -113,6 +113,9 @@ FIXTURE_TEARDOWN_PARENT(module)
 	persist_sweep();
 	unload_module("kst_one");
 	unload_module("kst_two");
+	unload_module("kst_gone");
+	if (self->cpu2 >= 0)
+		set_online(self->cpu2, true);
 }
 
 /* The whole file, with a zero behind it */
@@ -319,6 +322,136 @@ TEST_F(module, build_id)
 				   "[kernel.kallsyms]"));
 	EXPECT_EQ(NULL, find_named(&self->read, PERF_RECORD_MMAP, sizeof(map),
 				   stream_name("aux_pmu")));
+}
+
+/* The first member of that type on a CPU; false if there is none */
+static bool find_member(int ns_fd, __u32 type, int cpu, struct perf_event_persist_member *p)
+{
+	struct perf_event_attr attr;
+	__u64 id = 0;
+
+	do {
+		memset(p, 0, sizeof(*p));
+		p->size = sizeof(*p);
+		p->event_id = id;
+		p->attr = (unsigned long)&attr;
+		p->attr_size = sizeof(attr);
+		if (event_ioctl(ns_fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)p))
+			return false;
+		id = p->event_id;
+	} while (p->cpu != cpu || attr.type != type);
+	return true;
+}
+
+/* Waits for one there. */
+static bool wait_for_member(int ns_fd, __u32 type, int cpu, struct perf_event_persist_member *p)
+{
+	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
+	struct perf_event_persist info;
+
+	/* What changes after the first call ends poll(). */
+	while (!get_persist(ns_fd, &info) && !find_member(ns_fd, type, cpu, p)) {
+		if (poll(&pfd, 1, -1) != 1)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A driver goes, and takes its PMU away from events. Their buffers stay, and what others
+ * write there; what is made of them anew does without.
+ */
+TEST_F(module, pmu)
+{
+	struct perf_event_persist_member p, late;
+	char other[NS_ROOM], text[16] = {};
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	int fd, ns_fd, other_fd, event_fd, err;
+	bool went_offline = false;
+	__u64 id, values[4];
+
+	ASSERT_EQ(0, load_module("kst_gone"));
+	ASSERT_LT(0, read_file(PMU_DIR "/kst_gone/type", text, sizeof(text)));
+	attr.type = atoi(text);
+	event_fd = event_open(&attr, -1, self->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, event_fd);
+
+	/* Its event is the one with the buffer; or it is not, and comes to CPUs that are new. */
+	ASSERT_EQ(0, make_ns(self->ns, "kst_gone/config=1/\nkst_one:kst_first"));
+	snprintf(other, sizeof(other), "%.40s-b", self->ns);
+	if (self->cpu2 >= 0)
+		went_offline = !set_online(self->cpu2, false);
+	ASSERT_EQ(0, make_ns(other, "kst_one:kst_first\nkst_gone/config=2/"));
+	ASSERT_EQ(0, hit_once("kst_one", "1114"));
+
+	id = ns_lookup(self->ns);
+	ns_fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, ns_fd);
+	ASSERT_TRUE(find_member(ns_fd, attr.type, self->cpu, &p));
+	EXPECT_EQ(0, p.flags);
+	fd = member_reopen(id, p.event_id, self->cpu, 0);
+	ASSERT_LE(0, fd);
+
+	err = unload_module("kst_gone");
+	if (err == -EWOULDBLOCK)
+		SKIP(return, "in this kernel, events keep their PMU");
+	ASSERT_EQ(0, err);
+
+	EXPECT_EQ(-ENODEV, persist_new(event_fd, &values[0]));
+	close(event_fd);
+
+	/* It was open, is opened, and has its buffer. */
+	EXPECT_EQ(0, ring_map_err(fd, p.buffer_size / page_size(), PROT_READ));
+	close(fd);
+	ASSERT_TRUE(find_member(ns_fd, attr.type, self->cpu, &p));
+	EXPECT_EQ(PERF_PERSIST_DISABLED, p.flags);
+	EXPECT_EQ(p.event_id, p.output_id);
+	EXPECT_STREQ("kst_gone", p.label);
+	fd = member_reopen(id, p.event_id, self->cpu, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, ring_map_err(fd, p.buffer_size / page_size(), PROT_READ));
+	EXPECT_EQ(sizeof(values), read(fd, values, sizeof(values)));
+	close(fd);
+
+	/* Nothing brings it to life. */
+	ASSERT_EQ(0, write_file(path_of(self->ns, "enabled"), "0"));
+	ASSERT_EQ(0, write_file(path_of(self->ns, "enabled"), "1"));
+	ASSERT_TRUE(find_member(ns_fd, attr.type, self->cpu, &p));
+	EXPECT_EQ(PERF_PERSIST_DISABLED, p.flags);
+	ASSERT_EQ(0, read_whole(&self->read, self->ns, "events"));
+	EXPECT_STREQ("# kst_gone\nkst_one:kst_first/period=1/\n", self->read.text);
+
+	ASSERT_EQ(0, hit_once("kst_one", "1115"));
+	ASSERT_EQ(0, write_file(path_of(self->ns, "snapshot"), "1"));
+	ASSERT_EQ(0, hit_once("kst_one", "1116"));
+	ASSERT_EQ(0, read_whole(&self->read, self->snap, "text"));
+	EXPECT_NE(NULL, strstr(self->read.text, ": kst_one:kst_first: first=1114 word=old\n"))
+		TH_LOG("%s", self->read.text);
+	EXPECT_NE(NULL, strstr(self->read.text, ": kst_one:kst_first: first=1115 word=old\n"));
+	ASSERT_EQ(0, read_whole(&self->read, self->ns, "text"));
+	EXPECT_EQ(NULL, strstr(self->read.text, "first=1115"));
+	EXPECT_NE(NULL, strstr(self->read.text, ": kst_one:kst_first: first=1116 word=old\n"));
+
+	if (went_offline) {
+		ASSERT_EQ(0, set_online(self->cpu2, true));
+		other_fd = ns_open(ns_lookup(other), 0);
+		ASSERT_LE(0, other_fd);
+		ASSERT_TRUE(wait_for_member(other_fd, PERF_TYPE_TRACEPOINT, self->cpu2, &late));
+		EXPECT_FALSE(find_member(other_fd, attr.type, self->cpu2, &late));
+		EXPECT_TRUE(find_member(other_fd, attr.type, self->cpu, &late));
+		close(other_fd);
+		/* This one was there before. */
+		ASSERT_TRUE(find_member(ns_fd, attr.type, self->cpu2, &late));
+		EXPECT_EQ(PERF_PERSIST_DISABLED, late.flags);
+	}
+	close(ns_fd);
+
+	/* The PMU that comes now has nothing to do with them. */
+	ASSERT_EQ(0, load_module("kst_gone"));
+	ASSERT_EQ(0, rmdir(path_of(other, "")));
+	ASSERT_EQ(0, rmdir(path_of(self->ns, "")));
+	ASSERT_EQ(0, rmdir(path_of(self->snap, "")));
+	EXPECT_EQ(0, unload_module("kst_gone"));
 }
 
 TEST_HARNESS_MAIN

@@ -733,6 +733,12 @@ static inline void *ring_map(int fd, int pages, int prot)
 	return mmap(NULL, ring_len(pages), prot, MAP_SHARED, fd, 0);
 }
 
+/* Not each kernel maps a buffer through an event that was redirected to it. */
+static inline bool no_redirected_map(const void *map)
+{
+	return map == MAP_FAILED && (errno == EINVAL || errno == EBUSY);
+}
+
 /* -errno of an mmap() that has to fail, 0 when it did not. */
 static inline int ring_map_err(int fd, int pages, int prot)
 {

@@ -653,11 +653,17 @@ FIXTURE_VARIANT(busy)
 	bool	filter;
 };
 
-/* What perf record asks for, something else, and what is copied for its filter. */
+/* What perf record asks for, with -P or without, something else, and with a filter */
 FIXTURE_VARIANT_ADD(busy, usual)
 {
 	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 		       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW,
+};
+
+FIXTURE_VARIANT_ADD(busy, narrow)
+{
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+		       PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
 };
 
 FIXTURE_VARIANT_ADD(busy, other)

@@ -1356,6 +1356,66 @@ TEST_F(trigger, all_cpus)
 	ASSERT_EQ(0, ns_delete(pfd.fd));
 }
 
+/*
+ * A CPU that was offline when a trigger got an event gets it when it returns: once, and
+ * none that it had no part in while it was online.
+ */
+TEST_F(trigger, returned)
+{
+	struct perf_event_trigger before = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger alone = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger later = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct pollfd pfd = { .events = POLLPRI };
+	struct perf_event_persist_member p;
+	struct perf_event_trigger_state st;
+	int err;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	err = make_for_all(self->ns, self->cpu, self->cpu2, &pfd.fd);
+	if (err > 0)
+		SKIP(return, "cannot take a CPU offline");
+	ASSERT_EQ(0, err);
+	ASSERT_EQ(0, set_online(self->cpu2, true));
+	while (!member_on(pfd.fd, self->cpu2, &p))
+		ASSERT_EQ(1, poll(&pfd, 1, -1));
+
+	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu, SYS_getuid, &before));
+	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu2, SYS_getuid, &before));
+	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu, SYS_getuid, &alone));
+	/* Of two that differ in their filters alone it has the first already. */
+	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu, SYS_getuid, &t));
+	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu2, SYS_getuid, &t));
+	ASSERT_EQ(0, set_online(self->cpu2, false));
+	ASSERT_EQ(0, arm(pfd.fd, &self->attr, self->cpu, &t));
+	ASSERT_EQ(0, trigger_state(pfd.fd, t.number, &st));
+	EXPECT_EQ(3, st.nr_events);
+
+	ASSERT_EQ(0, set_online(self->cpu2, true));
+	ASSERT_EQ(0, wait_for_more(pfd.fd, t.number, 0, 4, &st));
+	ASSERT_EQ(0, pin(self->cpu2));
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(pfd.fd, t.number, 1, &st));
+	EXPECT_EQ(1, st.fired);
+
+	/* When the last one has what it missed, all have been looked at once more. */
+	ASSERT_EQ(0, pin(self->cpu));
+	ASSERT_EQ(0, set_online(self->cpu2, false));
+	ASSERT_EQ(0, arm(pfd.fd, &self->attr, self->cpu, &later));
+	ASSERT_EQ(0, set_online(self->cpu2, true));
+	ASSERT_EQ(0, wait_for_more(pfd.fd, later.number, 0, 2, &st));
+	EXPECT_EQ(2, st.nr_events);
+	ASSERT_EQ(0, trigger_state(pfd.fd, t.number, &st));
+	EXPECT_EQ(4, st.nr_events);
+	ASSERT_EQ(0, trigger_state(pfd.fd, alone.number, &st));
+	EXPECT_EQ(1, st.nr_events);
+	ASSERT_EQ(0, trigger_state(pfd.fd, before.number, &st));
+	EXPECT_EQ(2, st.nr_events);
+	EXPECT_EQ(0, st.fired);
+	ASSERT_EQ(0, ns_delete(pfd.fd));
+}
+
 /* What its creator attached the kernel cannot make again. */
 TEST_F(trigger, all_cpus_but)
 {

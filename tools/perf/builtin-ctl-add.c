@@ -101,7 +101,8 @@ static int check_label(void)
 	}
 	/* That is how tracepoints are looked up. */
 	if (strchr(label, ':')) {
-		pr_err("--label takes no ':', which is in names of tracepoints: not '%s'.\n", label);
+		pr_err("--label takes no ':', which tracepoints have in their names: not '%s'.\n",
+		       label);
 		return -EINVAL;
 	}
 	quoted = strdup(label);

@@ -186,7 +186,8 @@ static int record__check_formats(struct persistent_record *record)
 	put_tracing_file(path);
 
 	evlist__for_each_entry(record->evlist, evsel) {
-		if (status || !evsel->core.attached || evsel->core.attr.type != PERF_TYPE_TRACEPOINT)
+		if (status || !evsel->core.attached ||
+		    evsel->core.attr.type != PERF_TYPE_TRACEPOINT)
 			continue;
 		err = evsel__check_format(evsel);
 		if (err && err != -ENOENT) {

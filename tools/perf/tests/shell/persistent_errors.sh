@@ -248,7 +248,8 @@ test_no_tracefs() {
 		       "${as[@]}" "$tmp/perf" ctl -r "${ns}2" -o "$tmp/no_tracefs"
 		check "nothing was written" test ! -e "$tmp/no_tracefs"
 		status=0
-		"${as[@]}" "$tmp/perf" ctl -r "${ns}2" -o "$tmp/no_tracefs" 2> /dev/null || status=$?
+		"${as[@]}" "$tmp/perf" ctl -r "${ns}2" -o "$tmp/no_tracefs" 2> /dev/null ||
+			status=$?
 		same "exit status" 3 "$status"
 		check "take a snapshot" perf ctl -s "${ns}2"
 		mkdir -m 777 "$tmp/saved"

@@ -134,7 +134,8 @@ static int open_probe(struct perf_event_attr *attr, int cpu)
 	attr->config1 = (unsigned long)"bdi_dev_name";
 	for (attr->config2 = 5; attr->config2 < 32 && fd < 0; attr->config2++)
 		fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	attr->config1 = attr->config2 = 0;
+	attr->config1 = 0;
+	attr->config2 = 0;
 	return fd;
 }
 
@@ -199,7 +200,7 @@ FIXTURE_SETUP(nested)
 		}
 	}
 
-	strcpy(self->dir, "/tmp/perf_nested.XXXXXX");
+	snprintf(self->dir, sizeof(self->dir), "/tmp/perf_nested.XXXXXX");
 	ASSERT_NE(NULL, mkdtemp(self->dir));
 	EXPECT_EQ(0, mount("none", self->dir, "ramfs", 0, NULL));
 	for (i = 0; i < self->nr; i++) {

@@ -381,7 +381,7 @@ unsigned int perf_trigger_number(struct perf_member *member)
  * @cpu:	the CPU
  *
  * Return: the CPU whose events of the trigger it is to have, too, or -1: @cpu was online
- * whenever the trigger got one.
+ * whenever the trigger got one, or no CPU was.
  */
 int perf_trigger_model_cpu(struct perf_member *member, int cpu)
 {
@@ -394,7 +394,9 @@ int perf_trigger_model_cpu(struct perf_member *member, int cpu)
 		return -1;
 	list_for_each_entry(action, &trigger->actions, entry) {
 		model_cpu = READ_ONCE(action->event->cpu);
-		if (action->event->member->for_trigger && model_cpu != cpu)
+		/* One that has all of them; @cpu is not. */
+		if (action->event->member->for_trigger &&
+		    !cpumask_test_cpu(model_cpu, &trigger->missed))
 			return model_cpu;
 	}
 	return -1;

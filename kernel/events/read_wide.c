@@ -29,7 +29,7 @@ u64 perf_wide_type(const struct perf_event_attr *attr, int cpu)
 	const u64 type = attr->sample_type;
 	u64 wide = PERF_SAMPLE_CPU;
 
-	/* Whose a record is, its id says. */
+	/* Records are matched to events by their id. */
 	if (cpu < 0 || !(type & PERF_SAMPLE_IDENTIFIER) || !attr->sample_id_all)
 		return 0;
 	/* These may be as large as the 16 bits of a header can say. */

@@ -100,6 +100,7 @@ void persistent_merge__delete(struct persistent_merge *merge)
 	free(merge->runs);
 	persistent_batch__delete(merge->batch);
 	free(merge->out);
+	free(merge->looker.narrow);
 	free(merge);
 }
 

@@ -147,7 +147,7 @@ static int evsel__check_format(struct evsel *evsel)
 	return err;
 }
 
-static bool is_denied(int err)
+static bool is_missing_or_denied(int err)
 {
 	return err == -EACCES || err == -EPERM || err == -ENOENT;
 }
@@ -174,7 +174,7 @@ static int record__check_formats(struct persistent_record *record)
 	if (fd < 0) {
 		err = -errno;
 		/* Too many open files, say, may pass. */
-		status = is_denied(err) ? PERSISTENT_EXIT_NO_TRACEFS : err;
+		status = is_missing_or_denied(err) ? PERSISTENT_EXIT_NO_TRACEFS : err;
 		pr_err("Cannot read %s: %s.\n"
 		       "A file with tracepoints has their formats in it, which come from tracefs. Be root, or let\n"
 		       "a group that you are in read it:\n"

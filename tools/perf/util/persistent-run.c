@@ -131,7 +131,6 @@ void persistent_run__unload(struct persistent_run *run)
 		struct persistent_block *block = &run->blocks[i];
 
 		zfree(&block->data);
-		zfree(&block->narrow);
 		zfree(&block->records);
 		memset(block, 0, sizeof(*block));
 	}
@@ -255,17 +254,17 @@ static size_t count_records(const char *data, u32 len)
 	return nr;
 }
 
-/* The same of block->narrow, from where records go to block->data with all that is left out. */
+/* The same of looker->narrow, from where records go to block->data with all that is left out. */
 static int run__widen_and_look(struct persistent_run *run, struct persistent_block *block,
 			       u32 len, struct persistent_looker *looker)
 {
-	size_t wide_len = len + count_records(block->narrow, len) * PERSISTENT_WIDER;
+	size_t wide_len = len + count_records(looker->narrow, len) * PERSISTENT_WIDER;
 	u32 from = 0, to = 0;
 	int err;
 
 	err = reserve_data(&block->data, &block->data_room, wide_len);
 	while (from < len && !err) {
-		const union perf_event *narrow = (void *)block->narrow + from;
+		const union perf_event *narrow = (void *)looker->narrow + from;
 		size_t size = evlist__widen(looker->evlist, run->cpu, narrow,
 					    (void *)block->data + to);
 
@@ -284,13 +283,13 @@ static int run__load(struct persistent_run *run, struct persistent_block *block,
 {
 	bool widen = looker->evlist && evlist__leaves_out(looker->evlist);
 	u32 len = run->starts[nr + 1] - run->starts[nr];
-	char **data = widen ? &block->narrow : &block->data;
+	char **data = widen ? &looker->narrow : &block->data;
 	int err;
 
 	block->start = run->starts[nr];
 	block->nr = 0;
 	block->pos = 0;
-	err = reserve_data(data, widen ? &block->narrow_room : &block->data_room, len);
+	err = reserve_data(data, widen ? &looker->narrow_room : &block->data_room, len);
 	if (err)
 		return err;
 

@@ -29,8 +29,6 @@ struct persistent_block {
 	u32	start;		/* where in the run they come from */
 	char	*data;
 	size_t	data_room;
-	char	*narrow;	/* as they were in the run, if something was left out there */
-	size_t	narrow_room;
 	struct persistent_record *records;
 	int	nr;
 	int	room;
@@ -60,6 +58,8 @@ struct persistent_run {
 /* How to look at records, and whether to count those that are cut */
 struct persistent_looker {
 	struct evlist	 *evlist;	/* whose records get what is left out of them, NULL: none */
+	char		 *narrow;	/* a block of them as they were in the run */
+	size_t		 narrow_room;
 	persistent_look_t look;
 	void		 *arg;
 	u64		 nr_cut;

@@ -427,7 +427,8 @@ static void save__reap(struct save *save)
 /* Until something happens, or the time has come: 0 is never. */
 static int save__poll(struct save *save, u64 now, u64 until)
 {
-	const bool looks = save->queue.ns && !save->reader && !save->kill_at && !until;
+	const bool looks = save->queue.ns && !save->reader && !save->hopeless && !save->kill_at &&
+			   !until;
 	struct pollfd fds[] = {
 		{ .fd = save->signal_fd, .events = POLLIN },
 		{ .fd = save->reader ? save->said_fd : -1, .events = POLLIN },

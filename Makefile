@@ -19,9 +19,9 @@ override KERNEL := $(abspath $(KERNEL))
 export KERNEL CONFIGS
 
 .PHONY: help source kernel perf selftests demo demo-notool tour check-readers check-triggers test test-long test-unpatched test-all \
-	test-hazards test-readers test-exact test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
+	test-hazards test-readers test-daemon test-exact test-ends test-boot test-fleet test-kcsan test-rounds stress fuzz vm refresh series apply check \
 	check-fastpath check-size check-builds docs picture kunit bench bench-check bench-time \
-	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot \
+	bench-profile bench-figure bench-scale bench-idle bench-read bench-snapshot bench-daemon \
 	test-apply test-vanilla deb test-deb clean
 
 help:
@@ -60,6 +60,10 @@ check-readers: kernel perf selftests ## read while writers write, and count torn
 test-readers: kernel selftests ## KERNEL=debug: read data, text and ring-buffers for long
 	@scripts/deps.sh vm
 	@scripts/test-readers.sh
+
+test-daemon: kernel perf ## perf record --daemon: 1,000 files while all write, 200 programs that die, and stopped behind each write
+	@scripts/deps.sh vm tests
+	@scripts/test-daemon.sh
 
 check-triggers: kernel selftests ## take snapshots while writers write, fire triggers, and print the delay
 	@scripts/deps.sh vm
@@ -154,6 +158,10 @@ bench-snapshot: perf ## what a snapshot costs, and for how long it holds up who 
 bench-idle: kernel perf ## show that a namespace wakes nobody and runs nothing
 	@scripts/deps.sh vm
 	@scripts/bench-idle.sh
+
+bench-daemon: kernel perf ## what perf record --daemon loses and holds up while it writes a file
+	@scripts/deps.sh vm
+	@scripts/bench-daemon.sh
 
 bench-read: kernel perf ## how fast full buffers are read, beside memcpy, ftrace and perf record
 	@scripts/deps.sh vm

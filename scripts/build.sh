@@ -80,7 +80,7 @@ make_selftests()
 		KHDR_INCLUDES="-isystem $kernel/usr/include"
 	make -s -B -C "$dir/.." OUTPUT="$selftests" CC="$cc" \
 		KHDR_INCLUDES="-isystem $kernel/usr/include" \
-		"$selftests/tracepoint" "$selftests/nested"
+		"$selftests/tracepoint" "$selftests/nested" "$selftests/paths"
 	make -s -C "$dir" OUTPUT="$selftests" TEST_GEN_MODS_DIR= \
 		COLLECTION=persistent emit_tests |
 		sed -n 's/^persistent://p' >"$selftests/list"
@@ -129,7 +129,7 @@ selftests)
 		echo "build: there are no tests in $dir" >&2
 		exit 1
 	fi
-	build "$selftests" "$dir $dir/../tracepoint.c $dir/../nested.c $dir/../busy.h $src/tools/testing/selftests/lib.mk
+	build "$selftests" "$dir $dir/../tracepoint.c $dir/../nested.c $dir/../paths.c $dir/../busy.h $src/tools/testing/selftests/lib.mk
 		$src/tools/testing/selftests/kselftest_harness.h
 		$kernel/usr/include/linux/perf_event.h" make_selftests
 	"$0" bench

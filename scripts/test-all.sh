@@ -46,6 +46,7 @@ step test-long make -s test-long
 step check-readers make -s check-readers
 step readers make -s test-readers KERNEL=debug
 step check-triggers make -s check-triggers
+step daemon make -s test-daemon
 step test-unpatched make -s test-unpatched
 step debug make -s test KERNEL=debug
 step kmemleak make -s test KERNEL=kmemleak

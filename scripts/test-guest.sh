@@ -132,6 +132,7 @@ regression | regression-long)
 	[ "$1" = regression ] || regression=$regression_long
 	[ "$1" != regression ] || program tracepoint "$base_build/selftests/tracepoint"
 	[ "$1" != regression ] || program nested "$base_build/selftests/nested"
+	[ "$1" != regression ] || program paths "$base_build/selftests/paths"
 	mapfile -t names < <(grep . <<<"$regression")
 	cd "$base_perf_linux/tools/perf" || exit
 	program perf perf test -S -v "${names[@]}"

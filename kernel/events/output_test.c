@@ -551,6 +551,9 @@ struct test_tp {
 	unsigned int		planned;
 	unsigned int		in_place;
 	unsigned int		across;
+	bool			no_plan;
+	/* Whose event follows ours on our list, if any */
+	struct test_tp		*next;
 };
 
 static void tp_set_type(struct perf_event *event, u64 type, bool backward)
@@ -566,17 +569,10 @@ static void tp_set_type(struct perf_event *event, u64 type, bool backward)
 	event->id_header_size = hweight64(type & TEST_TP_WORDS & ~early) * sizeof(u64);
 }
 
-static struct test_tp *tp_create(struct kunit *test)
+static void tp_buffer(struct kunit *test, struct test_tp *tp)
 {
-	struct test_context *t = test->priv;
-	struct perf_event *event = t->event;
-	struct test_tp *tp;
 	int way;
 
-	tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, tp);
-	tp->event = event;
-	tp->call.event.type = TEST_TP_TYPE;
 	buffer_create(test, &tp->buffer);
 	tp->buffer.rb->user_page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, tp->buffer.rb->user_page);
@@ -585,10 +581,31 @@ static struct test_tp *tp_create(struct kunit *test)
 						  GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, tp->end[way].data);
 	}
+	tp->event->rb = tp->buffer.rb;
+}
+
+/* As seen where it is known what the registers of user space are like */
+static void tp_set_user(struct test_tp *tp, bool user)
+{
+#ifdef CONFIG_X86
+	tp->regs.cs = user ? __USER_CS : __KERNEL_CS;
+#endif
+}
+
+static struct test_tp *tp_create(struct kunit *test)
+{
+	struct test_context *t = test->priv;
+	struct perf_event *event = t->event;
+	struct test_tp *tp;
+
+	tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tp);
+	tp->event = event;
+	tp->call.event.type = TEST_TP_TYPE;
+	tp_buffer(test, tp);
 	prandom_seed_state(&tp->rnd, TEST_SEED);
 	perf_fetch_caller_regs(&tp->regs);
 
-	event->rb = tp->buffer.rb;
 	event->state = PERF_EVENT_STATE_ACTIVE;
 	event->attr.sample_period = 1;
 	event->hw.sample_period = 1;
@@ -611,8 +628,7 @@ static void tp_in_place(struct test_tp *tp)
 	struct perf_tp_sample sample;
 	void *to;
 
-	to = perf_tp_reserve(&sample, &tp->call, &tp->head, tp->size,
-			     instruction_pointer(&tp->regs));
+	to = perf_tp_begin_in_place(&sample, &tp->call, &tp->head, tp->size, &tp->regs);
 	if (!to) {
 		tp_event(tp);
 		return;
@@ -621,7 +637,7 @@ static void tp_in_place(struct test_tp *tp)
 	tp->across += offset_in_page(to - tp->event->tp_size) + tp->event->tp_size + tp->size >
 		      PAGE_SIZE;
 	memcpy(to + head, (void *)tp->record + head, tp->size - head);
-	perf_tp_commit(&sample);
+	perf_tp_end(&sample);
 }
 
 /* The one field that differs; only of a record that does not cross pages. */
@@ -640,7 +656,7 @@ static u64 tp_take_time(struct test_tp *tp)
 	return value;
 }
 
-static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
+static void tp_prepare(struct test_tp *tp, enum test_tp_way way)
 {
 	struct perf_buffer *rb = tp->buffer.rb;
 	unsigned long page_size = PAGE_SIZE << page_order(rb);
@@ -660,18 +676,19 @@ static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
 	local64_set(&tp->event->hw.period_left, 0);
 	tp->event->hw.interrupts = tp->interrupts;
 
-	preempt_disable();
 	local_irq_save(flags);
 	tp->event->tp_plan = 0;
-	if (way != TP_LONG)
+	if (way != TP_LONG && !tp->no_plan)
 		perf_tp_plan_make(tp->event);
 	local_irq_restore(flags);
 	tp->planned += !!tp->event->tp_plan;
-	if (way == TP_PLACE && tp->count == 1)
-		tp_in_place(tp);
-	else
-		tp_event(tp);
-	preempt_enable();
+}
+
+static void tp_keep(struct test_tp *tp, enum test_tp_way way, bool take_time)
+{
+	struct perf_buffer *rb = tp->buffer.rb;
+	unsigned long page_size = PAGE_SIZE << page_order(rb);
+	int i;
 
 	tp->end[way].time = take_time ? tp_take_time(tp) : 0;
 	for (i = 0; i < TEST_PAGES; i++)
@@ -680,6 +697,22 @@ static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
 	tp->end[way].head = local_read(&rb->head);
 	tp->end[way].lost = local_read(&rb->lost);
 	tp->end[way].count = local64_read(&tp->event->count);
+}
+
+static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
+{
+	preempt_disable();
+	if (tp->next)
+		tp_prepare(tp->next, way);
+	tp_prepare(tp, way);
+	if (way == TP_PLACE && tp->count == 1)
+		tp_in_place(tp);
+	else
+		tp_event(tp);
+	preempt_enable();
+	tp_keep(tp, way, take_time);
+	if (tp->next)
+		tp_keep(tp->next, way, take_time);
 }
 
 /* Entries tell whether the task is to be scheduled, which somebody may want at any time. */
@@ -773,6 +806,7 @@ static void test_tp_layouts(struct kunit *test)
 		if (prandom_u32_state(&tp->rnd) % 8 == 0)
 			tp->count = 1 + prandom_u32_state(&tp->rnd) %
 					(type & PERF_SAMPLE_PERIOD ? S32_MAX : 4);
+		tp_set_user(tp, prandom_u32_state(&tp->rnd) % 4 == 0);
 		rb->overwrite = prandom_u32_state(&tp->rnd) % 2;
 		rb->paused = prandom_u32_state(&tp->rnd) % 16 == 0;
 		tp->lost = prandom_u32_state(&tp->rnd) % 16 == 0;
@@ -864,6 +898,72 @@ static void test_tp_flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inlined, full);
 }
 
+/*
+ * Of several events the first has its record in place, and the others get copies of it:
+ * in a buffer of their own or in the same, with a plan or without.
+ */
+static void test_tp_several(struct kunit *test)
+{
+	struct test_tp *tp = tp_create(test), *next;
+	struct perf_event *first = tp->event;
+	bool usual, shared, backward, next_backward;
+	int n;
+
+	next = kunit_kmalloc(test, sizeof(*next), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, next);
+	*next = *tp;
+	next->event = kunit_kmalloc(test, sizeof(*first), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, next->event);
+	*next->event = *first;
+	next->event->id = first->id + 1;
+	tp_buffer(test, next);
+	hlist_add_behind(&next->event->hlist_entry, &first->hlist_entry);
+	tp->next = next;
+
+	for (n = 0; n < TEST_SETS; n++) {
+		u64 type = TEST_TP_USUAL, next_type = type;
+
+		/* As test_tp_usual() has them, or anything */
+		usual = prandom_u32_state(&tp->rnd) % 2;
+		/* Then the second record may come while the first one is being written. */
+		shared = !usual && prandom_u32_state(&tp->rnd) % 2;
+		backward = usual || prandom_u32_state(&tp->rnd) % 2;
+		next_backward = backward;
+		if (!usual) {
+			type &= ~PERF_SAMPLE_TIME;
+			next_type = type | (prandom_u32_state(&tp->rnd) & TEST_TP_WORDS);
+		}
+		if (!usual && !shared)
+			next_backward = prandom_u32_state(&tp->rnd) % 2;
+		tp_set_type(first, type, backward);
+		tp_set_type(next->event, next_type, next_backward);
+		first->clock = usual ? local_clock : test_clock;
+		next->event->clock = first->clock;
+		next->event->rb = (shared ? tp : next)->buffer.rb;
+		next->no_plan = prandom_u32_state(&tp->rnd) % 2;
+		tp_set_user(tp, prandom_u32_state(&tp->rnd) % 4 == 0);
+		/* These hits are not for everybody. */
+		next->event->attr.exclude_kernel = prandom_u32_state(&tp->rnd) % 8 == 0;
+		tp_fill(tp);
+		next->offset = tp->offset ^ PAGE_SIZE;
+		next->tail = next->offset;
+		tp->buffer.rb->overwrite = usual || prandom_u32_state(&tp->rnd) % 2;
+		next->buffer.rb->overwrite = usual || prandom_u32_state(&tp->rnd) % 2;
+		next->buffer.rb->paused = prandom_u32_state(&tp->rnd) % 16 == 0;
+		/* The time is not where it was when another record comes before it. */
+		next->lost = !usual && prandom_u32_state(&tp->rnd) % 16 == 0;
+		tp_check(test, tp, usual);
+		KUNIT_EXPECT_TRUE_MSG(test, tp_equal(next, TP_LONG, TP_COPY),
+				      "copy: sample_type %#llx at %#lx", next_type, next->offset);
+		KUNIT_EXPECT_TRUE_MSG(test, tp_equal(next, TP_LONG, TP_PLACE),
+				      "after one in place: sample_type %#llx at %#lx", next_type,
+				      next->offset);
+		KUNIT_EXPECT_EQ(test, next->end[TP_PLACE].count,
+				!next->event->attr.exclude_kernel || user_mode(&tp->regs));
+	}
+	KUNIT_EXPECT_GT(test, tp->in_place, TEST_SETS / 2);
+}
+
 /* Where others write, too, nothing can be read back. */
 static void test_tp_shared(struct kunit *test)
 {
@@ -905,7 +1005,7 @@ static void test_tp_interrupted(struct kunit *test)
 		tp->size = 4 * sizeof(words) - tp->event->tp_size;
 
 		preempt_disable();
-		place = perf_tp_reserve(&sample, &tp->call, &tp->head, tp->size, 1);
+		place = perf_tp_begin_in_place(&sample, &tp->call, &tp->head, tp->size, &tp->regs);
 		if (place) {
 			memcpy(place, tp->record, tp->size);
 			for (n = 0, written = 0; n < 1000; n++) {
@@ -917,7 +1017,7 @@ static void test_tp_interrupted(struct kunit *test)
 				written++;
 			}
 			n = memcmp(place, tp->record, tp->size);
-			perf_tp_commit(&sample);
+			perf_tp_end(&sample);
 		}
 		preempt_enable();
 		KUNIT_ASSERT_NOT_NULL(test, place);
@@ -1128,6 +1228,7 @@ static struct kunit_case perf_output_test_cases[] = {
 	KUNIT_CASE_SLOW(test_tp_layouts),
 	KUNIT_CASE_SLOW(test_tp_usual),
 	KUNIT_CASE(test_tp_flags),
+	KUNIT_CASE(test_tp_several),
 	KUNIT_CASE(test_tp_shared),
 	KUNIT_CASE(test_tp_interrupted),
 	KUNIT_CASE(test_tp_plan),

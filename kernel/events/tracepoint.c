@@ -7,11 +7,12 @@
  * notes what its samples consist of. A sample then is reserved, written field by
  * field and published, without perf_sample_data in memory, period or throttling.
  *
- * When the event is the only one of its tracepoint on this CPU, the tracepoint also
- * fills in its own fields there, between perf_tp_reserve() and perf_tp_commit(),
+ * When the event is the first one of its tracepoint on this CPU, the tracepoint also
+ * fills in its own fields there, between perf_tp_begin() and perf_tp_end(),
  * instead of having them copied. User space has no access to the pages of data but
  * for reading, and no other CPU writes there, so that what is filled in can be read
- * back, too. Buffers that tasks on several CPUs write to are left out.
+ * back, too: the events that follow get a copy, before anybody may write over it.
+ * Buffers that tasks on several CPUs write to are left out.
  *
  * An event without a plan, and all that is unusual when a sample is to be written,
  * goes the long way, by perf_swevent_event(), with the same result.
@@ -45,6 +46,9 @@
 			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
 			 PERF_SAMPLE_RAW |				\
 			 TP_IN_PLACE | TP_LOCAL_CLOCK | TP_BACKWARD)
+
+/* A hit in the kernel: event->tp_misc has what perf_misc_flags() says of these. */
+#define TP_MISC_KERNEL	(-1)
 
 /* What preempt_count() may have that is told as it is, see tracing_gen_ctx_irq_pc(). */
 #define TP_IN_TASK	0xfU
@@ -110,15 +114,17 @@ static u16 tp_misc(struct perf_event *event)
  * @event: an event of a tracepoint or probe, on this CPU
  *
  * The caller has interrupts disabled, and puts the event on its list afterwards.
+ *
+ * Return: whether its records can be filled in in place if it is the first on the list.
  */
-void perf_tp_plan_make(struct perf_event *event)
+bool perf_tp_plan_make(struct perf_event *event)
 {
 	u32 plan = tp_plan(event);
 
 	lockdep_assert_irqs_disabled();
 	if (!plan) {
 		WRITE_ONCE(event->tp_plan, 0);
-		return;
+		return false;
 	}
 	event->tp_misc = tp_misc(event);
 	event->tp_size = sizeof(struct perf_event_header) + event->header_size +
@@ -129,6 +135,7 @@ void perf_tp_plan_make(struct perf_event *event)
 	smp_mb(); /* A, matches B */
 	if (tp_plan(event) != plan)
 		WRITE_ONCE(event->tp_plan, 0);
+	return plan & TP_IN_PLACE;
 }
 
 /**
@@ -196,7 +203,7 @@ tp_may_cross(struct perf_buffer *rb, unsigned long start, unsigned int len)
 static __always_inline bool
 tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 plan,
 	   const bool in_place, unsigned int size, u64 count, unsigned long ip,
-	   unsigned int misc, void **raw)
+	   int misc, void **raw)
 {
 	const bool backward = plan & TP_BACKWARD;
 	unsigned long offset, head, start, page_size;
@@ -275,7 +282,7 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	p = rb->data_pages[page & (rb->nr_pages - 1)] + (start & (page_size - 1));
 
 	header.type = PERF_RECORD_SAMPLE;
-	header.misc = in_place ? event->tp_misc : misc;
+	header.misc = misc == TP_MISC_KERNEL ? event->tp_misc : misc;
 	header.size = len;
 	data.id = event->id;
 	data.ip = sample->ip;
@@ -305,7 +312,7 @@ static __always_inline void tp_unguard(struct perf_tp_sample *sample)
 static __always_inline bool
 tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	      struct perf_event *event, const u32 plan, const bool in_task,
-	      unsigned int size, unsigned long ip, void **raw)
+	      unsigned int size, unsigned long ip, int misc, void **raw)
 {
 	u8 *recursion = current->perf_recursion;
 	unsigned int ctx, pc;
@@ -331,7 +338,7 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	 */
 	local_irq_save(sample->flags);
 	if (unlikely(READ_ONCE(event->tp_plan) != plan) ||
-	    unlikely(!tp_reserve(sample, event, plan, true, size, 1, ip, 0, &record))) {
+	    unlikely(!tp_reserve(sample, event, plan, true, size, 1, ip, misc, &record))) {
 		tp_unguard(sample);
 		return false;
 	}
@@ -348,10 +355,10 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	return true;
 }
 
-/* Whether there is one event, and a record of it is to be written in place. */
+/* Whether a record of the first event may be written in place. */
 static __always_inline bool tp_may_begin(struct hlist_node *first, unsigned int size)
 {
-	if (unlikely(!first || READ_ONCE(first->next)))
+	if (unlikely(!first))
 		return false;
 	/* A record is to fit into a page, which may be larger than that. */
 	if ((IS_ENABLED(CONFIG_PERF_USE_VMALLOC) || PAGE_SIZE > PERF_MAX_TRACE_SIZE) &&
@@ -360,10 +367,12 @@ static __always_inline bool tp_may_begin(struct hlist_node *first, unsigned int 
 	return likely(!perf_guest_state());
 }
 
-/* For interrupts, and plans that are not compiled in. */
+/* For interrupts, hits in user space, and plans that are not compiled in. */
 static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_event_call *call,
-				   struct hlist_node *first, unsigned int size, unsigned long ip)
+				   struct hlist_node *first, unsigned int size,
+				   unsigned long ip, struct pt_regs *user)
 {
+	int misc = TP_MISC_KERNEL;
 	struct perf_event *event;
 	void *record;
 	u32 plan;
@@ -375,15 +384,21 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_e
 	plan = READ_ONCE(event->tp_plan);
 	if (!(plan & TP_IN_PLACE))
 		return NULL;
+	if (user) {
+		/* These look at segments, which an interrupt may change. */
+		guard(irqsave)();
+		misc = perf_misc_flags(event, user);
+		ip = perf_instruction_pointer(event, user);
+	}
 	if (likely(plan == TP_USUAL))
-		ret = tp_begin_plan(sample, call, event, TP_USUAL, false, size, ip, &record);
+		ret = tp_begin_plan(sample, call, event, TP_USUAL, false, size, ip, misc, &record);
 	else
-		ret = tp_begin_plan(sample, call, event, plan, false, size, ip, &record);
+		ret = tp_begin_plan(sample, call, event, plan, false, size, ip, misc, &record);
 	return ret ? record : NULL;
 }
 NOKPROBE_SYMBOL(tp_begin_any);
 
-/* Whether this is a task, and the only event has the plan that is compiled in. */
+/* Whether this is a task, and the first event has the plan that is compiled in. */
 static __always_inline bool tp_usual(struct hlist_node *first, unsigned int size)
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
@@ -398,7 +413,37 @@ tp_begin_usual(struct perf_tp_sample *sample, struct trace_event_call *call,
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
 
-	return likely(tp_begin_plan(sample, call, event, TP_USUAL, true, size, ip, raw));
+	return likely(tp_begin_plan(sample, call, event, TP_USUAL, true, size, ip,
+				    TP_MISC_KERNEL, raw));
+}
+
+/*
+ * The events that follow are to get a copy when the record is filled in. Without @regs,
+ * the caller is to fetch them for these events.
+ *
+ * What a record has between its fields was there before, in the buffer of the first
+ * event. Who may not read that gets no copies: users without rights have samples of
+ * system calls alone, and these have nothing in between.
+ */
+static noinline void *
+tp_begin_first(struct perf_tp_sample *sample, void *record, struct pt_regs *regs)
+{
+	sample->first_rb = sample->rb;
+	sample->rb = NULL;
+	sample->regs = regs ?: perf_trace_buf_regs(sample->recursion - current->perf_recursion);
+	sample->record = record;
+	sample->size = *(u32 *)(record - sizeof(u32));
+	return record;
+}
+NOKPROBE_SYMBOL(tp_begin_first);
+
+/* A record has begun. Interrupts are disabled, so that the list stays as it is. */
+static __always_inline void *
+tp_begun(struct perf_tp_sample *sample, void *record, struct pt_regs *regs)
+{
+	if (unlikely(READ_ONCE(sample->event->hlist_entry.next)))
+		return tp_begin_first(sample, record, regs);
+	return record;
 }
 
 /* Somebody wrote a record after ours, and left it to us to publish it. */
@@ -421,42 +466,6 @@ static __always_inline void tp_end(struct perf_tp_sample *sample)
 	else
 		tp_end_again(sample);
 }
-
-/**
- * perf_tp_reserve - begin a record where it is going to stay
- * @sample: for perf_tp_commit()
- * @call: the probe
- * @head: its events on this CPU
- * @size: of the record: struct trace_entry and what follows it, 4 mod 8
- * @ip: where it was hit, in the kernel
- *
- * The caller has preemption disabled, fills in what follows struct trace_entry, and
- * calls perf_tp_commit(). Interrupts are disabled until then.
- *
- * Return: the place of the record, or %NULL: the caller has to write it to a buffer
- * of perf_trace_buf_alloc().
- */
-void *perf_tp_reserve(struct perf_tp_sample *sample, struct trace_event_call *call,
-		      struct hlist_head *head, unsigned int size, unsigned long ip)
-{
-	struct hlist_node *first = READ_ONCE(head->first);
-	void *record;
-
-	if (!tp_usual(first, size))
-		return tp_begin_any(sample, call, first, size, ip);
-	return tp_begin_usual(sample, call, first, size, ip, &record) ? record : NULL;
-}
-NOKPROBE_SYMBOL(perf_tp_reserve);
-
-/**
- * perf_tp_commit - publish a record
- * @sample: from perf_tp_reserve()
- */
-void perf_tp_commit(struct perf_tp_sample *sample)
-{
-	tp_end(sample);
-}
-NOKPROBE_SYMBOL(perf_tp_commit);
 
 /**
  * perf_tp_copy - write a sample of an event that has a plan
@@ -482,10 +491,10 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	/* Records of user_events have any size. */
 	if (unlikely(!regs || !IS_ALIGNED(size + sizeof(u32), sizeof(u64))))
 		return false;
-	misc = perf_misc_flags(event, regs);
-	ip = perf_instruction_pointer(event, regs);
 
 	guard(irqsave)();
+	misc = perf_misc_flags(event, regs);
+	ip = perf_instruction_pointer(event, regs);
 	plan = READ_ONCE(event->tp_plan);
 	if (unlikely(!plan))
 		return false;
@@ -505,6 +514,147 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	return true;
 }
 
+/* As perf_tp_copy(), for an event that would have its record in place if it were the first */
+static __always_inline bool tp_copy_first(struct perf_tp_sample *first, struct perf_event *event)
+{
+	struct perf_event_header *header = first->record - first->event->tp_size;
+	struct perf_tp_sample sample;
+	void *to;
+
+	if (unlikely(READ_ONCE(event->tp_plan) != TP_USUAL) ||
+	    unlikely(!tp_reserve(&sample, event, TP_USUAL, false, first->size, 1, first->ip,
+				 header->misc, &to)))
+		return false;
+	memcpy(to, first->record, first->size);
+	tp_publish(&sample, false);
+	return true;
+}
+
+/* Have the other events copy the record, and publish it. */
+static noinline void tp_end_first(struct perf_tp_sample *sample)
+{
+	struct perf_event *event = sample->event;
+
+	hlist_for_each_entry_continue_rcu(event, hlist_entry) {
+		if (!tp_copy_first(sample, event))
+			perf_tp_event_one(event, sample->record, sample->size, sample->regs);
+	}
+	sample->rb = sample->first_rb;
+	tp_end(sample);
+}
+NOKPROBE_SYMBOL(tp_end_first);
+
+/* Begin a record in a temporary buffer, which perf_tp_event() copies. */
+static __always_inline void *
+tp_begin_temporary(struct perf_tp_sample *sample, struct trace_event_call *call,
+		   struct hlist_head *head, int size, u64 count, struct task_struct *task,
+		   struct pt_regs **regs)
+{
+	void *record;
+
+	record = perf_trace_buf_alloc(size, regs, &sample->rctx);
+	sample->rb = NULL;
+	sample->first_rb = NULL;
+	sample->call = call;
+	sample->events = head;
+	sample->record = record;
+	sample->size = size;
+	sample->count = count;
+	sample->task = task;
+	return record;
+}
+
+/* For all that perf_tp_begin() does not find at once. */
+static noinline void *
+tp_begin_probe(struct perf_tp_sample *sample, struct trace_event_call *call,
+	       struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+{
+	void *record;
+
+	record = tp_begin_any(sample, call, READ_ONCE(head->first), size,
+			      instruction_pointer(regs), user_mode(regs) ? regs : NULL);
+	return record ? tp_begun(sample, record, regs) : NULL;
+}
+NOKPROBE_SYMBOL(tp_begin_probe);
+
+static noinline void *
+tp_begin_probe_temporary(struct perf_tp_sample *sample, struct trace_event_call *call,
+			 struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+{
+	sample->regs = regs;
+	return tp_begin_temporary(sample, call, head, size, 1, NULL, NULL);
+}
+NOKPROBE_SYMBOL(tp_begin_probe_temporary);
+
+static __always_inline void *
+tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_call *call,
+		  struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+{
+	struct hlist_node *first = READ_ONCE(head->first);
+	void *record;
+
+	if (!user_mode(regs) && tp_usual(first, size) &&
+	    tp_begin_usual(sample, call, first, size, instruction_pointer(regs), &record))
+		return tp_begun(sample, record, regs);
+	return tp_begin_probe(sample, call, head, size, regs);
+}
+
+#if IS_ENABLED(CONFIG_PERF_OUTPUT_KUNIT_TEST)
+/* There may be no temporary buffers when the tests run. */
+void *perf_tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_call *call,
+			     struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+{
+	return tp_begin_in_place(sample, call, head, size, regs);
+}
+#endif
+
+/**
+ * perf_tp_begin - begin a record of a probe or a system call
+ * @sample: for perf_tp_end()
+ * @call: the probe
+ * @head: its events on this CPU
+ * @size: of the record: struct trace_entry and what follows it, 4 mod 8
+ * @regs: where it was hit
+ *
+ * The caller has preemption disabled and has run the BPF programs of the probe. It fills
+ * in what follows struct trace_entry, which must not fault, and calls perf_tp_end().
+ * Interrupts may be disabled until then.
+ *
+ * Return: the place of the record, or %NULL: nothing is to be recorded.
+ */
+void *perf_tp_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
+		    struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+{
+	void *record = tp_begin_in_place(sample, call, head, size, regs);
+
+	if (likely(record))
+		return record;
+	return tp_begin_probe_temporary(sample, call, head, size, regs);
+}
+NOKPROBE_SYMBOL(perf_tp_begin);
+
+static noinline void tp_end_probe(struct perf_tp_sample *sample)
+{
+	if (sample->first_rb)
+		return tp_end_first(sample);
+	perf_tp_event(sample->call->event.type, sample->count, sample->record, sample->size,
+		      sample->regs, sample->events, sample->rctx, sample->task);
+}
+NOKPROBE_SYMBOL(tp_end_probe);
+
+/**
+ * perf_tp_end - record what a probe or a system call has filled in
+ * @sample: from perf_tp_begin()
+ */
+void perf_tp_end(struct perf_tp_sample *sample)
+{
+	if (likely(sample->rb))
+		tp_end(sample);
+	else
+		tp_end_probe(sample);
+}
+NOKPROBE_SYMBOL(perf_tp_end);
+
 /**
  * perf_trace_begin_task - begin a record of a tracepoint that is about a task
  * @sample: for perf_trace_end()
@@ -522,16 +672,8 @@ noinline void *perf_trace_begin_task(struct perf_tp_sample *sample,
 				     struct trace_event_call *call, int size,
 				     u64 count, struct task_struct *task)
 {
-	void *record;
-
-	record = perf_trace_buf_alloc(size, &sample->regs, &sample->rctx);
-	sample->rb = NULL;
-	sample->call = call;
-	sample->record = record;
-	sample->size = size;
-	sample->count = count;
-	sample->task = task;
-	return record;
+	return tp_begin_temporary(sample, call, this_cpu_ptr(call->perf_events), size, count,
+				  task, &sample->regs);
 }
 EXPORT_SYMBOL_GPL(perf_trace_begin_task);
 NOKPROBE_SYMBOL(perf_trace_begin_task);
@@ -540,9 +682,11 @@ static noinline void *
 perf_trace_begin_any(struct perf_tp_sample *sample, struct trace_event_call *call,
 		     struct hlist_node *first, int size, unsigned long ip)
 {
-	void *record = tp_begin_any(sample, call, first, size, ip);
+	void *record = tp_begin_any(sample, call, first, size, ip, NULL);
 
-	return record ?: perf_trace_begin_task(sample, call, size, 1, NULL);
+	if (!record)
+		return perf_trace_begin_task(sample, call, size, 1, NULL);
+	return tp_begun(sample, record, NULL);
 }
 NOKPROBE_SYMBOL(perf_trace_begin_any);
 
@@ -568,7 +712,7 @@ void *perf_trace_begin(struct perf_tp_sample *sample, struct trace_event_call *c
 		if (!tp_usual(first, size))
 			return perf_trace_begin_any(sample, call, first, size, ip);
 		if (tp_begin_usual(sample, call, first, size, ip, &record))
-			return record;
+			return tp_begun(sample, record, NULL);
 	}
 	return perf_trace_begin_task(sample, call, size, 1, NULL);
 }
@@ -577,9 +721,10 @@ NOKPROBE_SYMBOL(perf_trace_begin);
 
 static noinline void perf_trace_end_task(struct perf_tp_sample *sample)
 {
+	if (sample->first_rb)
+		return tp_end_first(sample);
 	perf_trace_run_bpf_submit(sample->record, sample->size, sample->rctx, sample->call,
-				  sample->count, sample->regs,
-				  this_cpu_ptr(sample->call->perf_events), sample->task);
+				  sample->count, sample->regs, sample->events, sample->task);
 }
 NOKPROBE_SYMBOL(perf_trace_end_task);
 

@@ -20,8 +20,8 @@ require_numbers
 type -P taskset > /dev/null || skip "no taskset"
 python=$(type -P python3) || skip "no python3"
 
-# A sample of an open takes 112 bytes.
-per_page=$(($(getconf PAGESIZE) / 112))
+# A sample of an open takes 96 bytes.
+per_page=$(($(getconf PAGESIZE) / 96))
 # As many as a quarter of the threads fill; and more than those of a perf that starts, which
 # are fewer than 500.
 pages=16

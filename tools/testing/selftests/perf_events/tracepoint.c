@@ -39,25 +39,36 @@ struct raw {
 	long		nr;
 };
 
-static long tracepoint_id(void)
+static int tracefs_open(const char *file, int flags)
 {
 	static const char * const dirs[] = { "/sys/kernel/tracing/", "/sys/kernel/debug/tracing/" };
-	char path[100];
-	long id = -1;
-	FILE *f;
-	int i;
+	char path[200];
+	int i, fd = -1;
 
 	mount("tracefs", dirs[0], "tracefs", 0, NULL);
-	for (i = 0; i < 2 && id < 0; i++) {
-		snprintf(path, sizeof(path), "%s%s", dirs[i], FORMAT);
-		f = fopen(path, "r");
-		if (!f)
-			continue;
-		if (fscanf(f, "%ld", &id) != 1)
-			id = -1;
-		fclose(f);
+	for (i = 0; i < 2 && fd < 0; i++) {
+		snprintf(path, sizeof(path), "%s%s", dirs[i], file);
+		fd = open(path, flags);
 	}
-	return id;
+	return fd;
+}
+
+static long event_id(const char *file)
+{
+	int fd = tracefs_open(file, O_RDONLY);
+	char id[20] = "";
+	ssize_t size;
+
+	if (fd < 0)
+		return -1;
+	size = read(fd, id, sizeof(id) - 1);
+	close(fd);
+	return size > 0 ? atol(id) : -1;
+}
+
+static long tracepoint_id(void)
+{
+	return event_id(FORMAT);
 }
 
 static int event_open(struct perf_event_attr *attr)
@@ -81,6 +92,8 @@ FIXTURE_VARIANT(tracepoint)
 
 #define COMMON	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 		 PERF_SAMPLE_RAW)
+#define NARROW	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
+		 PERF_SAMPLE_RAW)
 
 /* What perf record --overwrite asks for, and something else. */
 #define OVERWRITE						\
@@ -93,6 +106,13 @@ FIXTURE_VARIANT(tracepoint)
 FIXTURE_VARIANT_ADD(tracepoint, overwrite)
 {
 	OVERWRITE,
+};
+
+/* As perf record -P has it: a buffer that one CPU writes needs no more. */
+FIXTURE_VARIANT_ADD(tracepoint, narrow)
+{
+	.backward = true,
+	.sample_type = NARROW,
 };
 
 FIXTURE_VARIANT_ADD(tracepoint, forward)
@@ -392,6 +412,280 @@ TEST_F(tracepoint, inherit)
 	close(fd);
 }
 
+/* System calls and probes, which are hit in the kernel or in user space. */
+FIXTURE(probe)
+{
+	struct perf_event_attr attr;
+};
+
+FIXTURE_VARIANT(probe)
+{
+	/* What makes it, up to its name and from there on; where: see probe_make() */
+	const char *make;
+	const char *suffix;
+	const char *event;
+	bool user;
+};
+
+FIXTURE_VARIANT_ADD(probe, syscall_enter)
+{
+	.event = "syscalls/sys_enter_getpgid",
+	.user = true,
+};
+
+FIXTURE_VARIANT_ADD(probe, syscall_exit)
+{
+	.event = "syscalls/sys_exit_getpgid",
+	.user = true,
+};
+
+FIXTURE_VARIANT_ADD(probe, kprobe)
+{
+	.make = "p",
+	.suffix = "",
+};
+
+FIXTURE_VARIANT_ADD(probe, kretprobe)
+{
+	.make = "r",
+	.suffix = " ret=$retval",
+};
+
+FIXTURE_VARIANT_ADD(probe, fprobe)
+{
+	.make = "f",
+	.suffix = "",
+};
+
+FIXTURE_VARIANT_ADD(probe, fprobe_return)
+{
+	.make = "f",
+	.suffix = "%return ret=$retval",
+};
+
+FIXTURE_VARIANT_ADD(probe, uprobe)
+{
+	.make = "p",
+	.suffix = "",
+	.user = true,
+};
+
+FIXTURE_VARIANT_ADD(probe, uretprobe)
+{
+	.make = "r",
+	.suffix = " ret=$retval",
+	.user = true,
+};
+
+#define PROBE	"tracepoint_test/hit"
+
+/* What is hit: all probes of this test are in here. */
+static long probed(long pid)
+{
+	return syscall(SYS_getpgid, pid);
+}
+
+/* By way of pointers, so that no compiler copies what is called to who calls it. */
+static long (*volatile probed_call)(long pid) = probed;
+
+static void hit_probed(long pid)
+{
+	if (probed_call(pid) < 0)
+		abort();
+}
+
+static void (*volatile probe_hit)(long pid) = hit_probed;
+
+static bool probe_write(const char *line)
+{
+	int fd = tracefs_open("dynamic_events", O_WRONLY | O_APPEND);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = write(fd, line, strlen(line)) > 0;
+	close(fd);
+	return ok;
+}
+
+static bool probe_make_kernel(const char *make, const char *suffix)
+{
+	static const char * const functions[] = {
+		"__x64_sys_getpgid", "__arm64_sys_getpgid", "__s390x_sys_getpgid",
+		"__riscv_sys_getpgid", "sys_getpgid",
+	};
+	char line[200];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(functions); i++) {
+		snprintf(line, sizeof(line), "%s:" PROBE " %s%s\n", make, functions[i], suffix);
+		if (probe_write(line))
+			return true;
+	}
+	return false;
+}
+
+/* Where probed() is in this program's file. */
+static bool probe_make_user(const char *make, const char *suffix)
+{
+	unsigned long start, end, offset, at = (unsigned long)probed;
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[600], path[400];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%lx-%lx %*s %lx %*s %*s %399s", &start, &end, &offset,
+			       path) == 4 && at >= start && at < end;
+	if (f)
+		fclose(f);
+	if (!found)
+		return false;
+	snprintf(line, sizeof(line), "%s:" PROBE " %s:%#lx%s\n", make, path,
+		 at - start + offset, suffix);
+	return probe_write(line);
+}
+
+FIXTURE_SETUP(probe)
+{
+	const char *event = variant->event ?: PROBE;
+	char path[100];
+	long id;
+
+	/* Of a run that was killed */
+	probe_write("-:" PROBE "\n");
+	if (variant->make &&
+	    !(variant->user ? probe_make_user : probe_make_kernel)(variant->make, variant->suffix))
+		SKIP(return, "no such probes: this takes root, and CONFIG_[KFU]PROBE_EVENTS");
+	snprintf(path, sizeof(path), "events/%s/id", event);
+	id = event_id(path);
+	if (id < 0)
+		SKIP(return, "no %s: this takes root, and CONFIG_FTRACE_SYSCALLS", event);
+	self->attr = (struct perf_event_attr) {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(self->attr),
+		.config = id,
+		.sample_period = 1,
+		.sample_type = NARROW,
+		.write_backward = true,
+		.disabled = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1 << 30,
+	};
+}
+
+FIXTURE_TEARDOWN(probe)
+{
+	if (variant->make)
+		probe_write("-:" PROBE "\n");
+}
+
+/* An event, and the last record that its buffer has. */
+struct recorder {
+	int fd;
+	void *base;
+	__u64 head;
+	struct {
+		struct perf_event_header header;
+		__u64 id, ip;
+		__u32 pid, tid;
+		__u64 time;
+		__u32 size;
+		unsigned char raw[200];
+	} record;
+};
+
+static bool recorder_open(struct recorder *recorder, struct perf_event_attr *attr)
+{
+	recorder->fd = event_open(attr);
+	if (recorder->fd < 0)
+		return false;
+	recorder->base = mmap(NULL, (1 + PAGES) * sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
+			      recorder->fd, 0);
+	recorder->head = 0;
+	return recorder->base != MAP_FAILED;
+}
+
+/* Take the last record, with what differs from one hit to the next left out. */
+static bool recorder_take(struct recorder *recorder)
+{
+	/* TRACE_FLAG_NEED_RESCHED and its kin */
+	const __u8 resched = 0x02 | 0x04 | 0x20;
+	struct perf_event_mmap_page *page = recorder->base;
+	size_t page_size = sysconf(_SC_PAGESIZE);
+	__u64 head = page->data_head;
+
+	__sync_synchronize();
+	memset(&recorder->record, 0, sizeof(recorder->record));
+	memcpy(&recorder->record, (char *)page + page_size + head % (PAGES * page_size),
+	       recorder->head - head < sizeof(recorder->record) ? recorder->head - head :
+	       sizeof(recorder->record));
+	if (recorder->head - head != recorder->record.header.size)
+		return false;
+	recorder->head = head;
+	recorder->record.id = 0;
+	recorder->record.time = 0;
+	recorder->record.raw[offsetof(struct raw, flags)] &= ~resched;
+	return true;
+}
+
+/*
+ * Samples are the same in place, where an event is alone or the first one of several, and
+ * for an event that asks for something else, and gets them in another way.
+ */
+TEST_F(probe, same_samples)
+{
+	struct perf_event_attr attr = self->attr;
+	struct recorder usual, other;
+	typeof(usual.record) first;
+	const __u16 mode = variant->user ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+	long pid = getpid();
+	int step;
+
+	ASSERT_TRUE(recorder_open(&usual, &attr));
+	attr.watermark = 0;
+	attr.wakeup_events = 1000;
+	ASSERT_TRUE(recorder_open(&other, &attr));
+
+	for (step = 0; step < 4; step++) {
+		switch (step) {
+		case 0: /* alone */
+			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_ENABLE, 0));
+			break;
+		case 1: /* the other way, alone */
+			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_DISABLE, 0));
+			ASSERT_EQ(0, ioctl(other.fd, PERF_EVENT_IOC_ENABLE, 0));
+			break;
+		case 2: /* both, and this one first */
+			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_ENABLE, 0));
+			break;
+		case 3: /* that one first: a filter needs a record to look at */
+			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_SET_FILTER,
+					   "common_pid >= 0"));
+			break;
+		}
+		/* All of them return to the same place, which is in samples. */
+		probe_hit(pid);
+		if (step != 1)
+			ASSERT_TRUE(recorder_take(&usual));
+		if (step > 0)
+			ASSERT_TRUE(recorder_take(&other));
+		if (step == 0)
+			first = usual.record;
+		if (step != 1)
+			EXPECT_EQ(0, memcmp(&first, &usual.record, sizeof(first)));
+		if (step > 0)
+			EXPECT_EQ(0, memcmp(&first, &other.record, sizeof(first)));
+	}
+	EXPECT_EQ(PERF_RECORD_SAMPLE, first.header.type);
+	EXPECT_EQ(mode, first.header.misc & PERF_RECORD_MISC_CPUMODE_MASK);
+	EXPECT_EQ(pid, first.pid);
+
+	munmap(usual.base, (1 + PAGES) * sysconf(_SC_PAGESIZE));
+	munmap(other.base, (1 + PAGES) * sysconf(_SC_PAGESIZE));
+	close(usual.fd);
+	close(other.fd);
+}
+
 /* A tracepoint that is hit all the time on all CPUs. */
 FIXTURE(busy)
 {
@@ -409,6 +703,12 @@ FIXTURE_VARIANT(busy)
 FIXTURE_VARIANT_ADD(busy, overwrite)
 {
 	OVERWRITE,
+};
+
+FIXTURE_VARIANT_ADD(busy, narrow)
+{
+	.backward = true,
+	.sample_type = NARROW,
 };
 
 FIXTURE_VARIANT_ADD(busy, forward)

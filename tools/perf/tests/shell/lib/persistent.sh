@@ -247,10 +247,12 @@ holds() {
 
 # is_in FILE N: a sample with this number is in there, as it is in memory
 is_in() {
-	local n=$((number_base + $2)) bytes
+	local n=$((number_base + $2)) bytes lines=
 
 	bytes=$(printf '\\x%02x' $((n & 255)) $((n >> 8 & 255)) $((n >> 16 & 255)) $((n >> 24)))
-	LC_ALL=C grep -qaP "$bytes" "$1"
+	# A line has no newline in it.
+	[[ $bytes != *0a* ]] || lines=-z
+	LC_ALL=C grep -qaP $lines "$bytes" "$1"
 }
 
 # eventually WHAT COMMAND...: it succeeds, sooner or later

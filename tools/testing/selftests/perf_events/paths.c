@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Samples of tracepoints are written in place, copied at once, or go the long way, and
+ * nobody can tell which. Here two events are on each tracepoint: one that asks for what can
+ * be written in place, and one that also wants to wake somebody up, and so goes the long way.
+ * While processes start, talk and end on all CPUs, both have to record the same.
+ */
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <glob.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+
+#define MAX_CPUS	16
+#define MAX_EVENTS	200
+#define PAGES		2048
+#define TRACING		"/sys/kernel/tracing/"
+
+/* Hit before and after the work on each CPU: what is between them is compared. */
+#define MARKER		"raw_syscalls/sys_enter"
+#define BEGIN		0x5ca1ab1eUL
+#define END		0x0ddba11UL
+
+/* What processes and interrupts do */
+static const char * const systems[] = {
+	"raw_syscalls", "sched", "task", "signal", "irq", "timer", "workqueue", "rcu",
+};
+
+enum { USUAL, OTHER, PATHS };
+
+struct ring {
+	int nr_fds;
+	int fds[MAX_EVENTS];
+	void *base;
+};
+
+struct sample {
+	struct perf_event_header header;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t size;
+	uint8_t raw[];
+};
+
+FIXTURE(paths)
+{
+	int cpus[MAX_CPUS];
+	int nr_cpus;
+	int ids[MAX_EVENTS];
+	int nr_ids;
+	int marker;
+	struct ring rings[MAX_CPUS][PATHS];
+};
+
+FIXTURE_VARIANT(paths)
+{
+	/* With one, what would be written in place is copied. */
+	const char *filter;
+};
+
+FIXTURE_VARIANT_ADD(paths, in_place)
+{
+	.filter = NULL,
+};
+
+FIXTURE_VARIANT_ADD(paths, copied)
+{
+	.filter = "common_pid >= 0",
+};
+
+static int read_id(const char *path)
+{
+	char id[20] = "";
+	ssize_t size;
+	int fd;
+
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return -1;
+	size = read(fd, id, sizeof(id) - 1);
+	close(fd);
+	return size > 0 ? atoi(id) : -1;
+}
+
+static bool pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+static bool ring_open(struct ring *ring, const int *ids, int nr, int cpu, bool usual)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+		.write_backward = 1,
+		.disabled = 1,
+		.watermark = usual,
+	};
+	int i, fd;
+
+	/* Nobody is woken by either. */
+	if (usual)
+		attr.wakeup_watermark = 1 << 30;
+	else
+		attr.wakeup_events = 1 << 30;
+	for (i = 0; i < nr; i++) {
+		attr.config = ids[i];
+		fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0)
+			return false;
+		ring->fds[ring->nr_fds++] = fd;
+		if (i) {
+			if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fds[0]))
+				return false;
+			continue;
+		}
+		ring->base = mmap(NULL, (1 + PAGES) * sysconf(_SC_PAGESIZE), PROT_READ,
+				  MAP_SHARED, fd, 0);
+		if (ring->base == MAP_FAILED)
+			return false;
+	}
+	return true;
+}
+
+static bool ring_ioctl(struct ring *ring, unsigned long cmd, const char *arg)
+{
+	int i;
+
+	for (i = 0; i < ring->nr_fds; i++) {
+		if (ioctl(ring->fds[i], cmd, arg))
+			return false;
+	}
+	return true;
+}
+
+FIXTURE_SETUP(paths)
+{
+	struct rlimit files = { 65536, 65536 };
+	char pattern[100];
+	cpu_set_t set;
+	glob_t found;
+	size_t i, n;
+	int cpu;
+
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	self->marker = read_id(TRACING "events/" MARKER "/id");
+	if (self->marker < 0 || setrlimit(RLIMIT_NOFILE, &files))
+		SKIP(return, "no " MARKER ": this takes root, and CONFIG_FTRACE_SYSCALLS");
+	for (i = 0; i < ARRAY_SIZE(systems); i++) {
+		snprintf(pattern, sizeof(pattern), TRACING "events/%s/*/id", systems[i]);
+		if (glob(pattern, 0, NULL, &found))
+			continue;
+		for (n = 0; n < found.gl_pathc && self->nr_ids < MAX_EVENTS; n++) {
+			/* One hit counts nanoseconds, and so throttles the event. */
+			if (!strstr(found.gl_pathv[n], "/sched_stat_"))
+				self->ids[self->nr_ids++] = read_id(found.gl_pathv[n]);
+		}
+		globfree(&found);
+	}
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
+	for (cpu = 0; cpu < CPU_SETSIZE && self->nr_cpus < MAX_CPUS; cpu++) {
+		if (CPU_ISSET(cpu, &set))
+			self->cpus[self->nr_cpus++] = cpu;
+	}
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		for (n = 0; n < PATHS; n++)
+			ASSERT_TRUE(ring_open(&self->rings[cpu][n], self->ids, self->nr_ids,
+					      self->cpus[cpu], n == USUAL));
+	}
+}
+
+FIXTURE_TEARDOWN(paths)
+{
+}
+
+static void mark(const int *cpus, int nr_cpus, unsigned long nr)
+{
+	int i;
+
+	for (i = 0; i < nr_cpus; i++) {
+		pin(cpus[i]);
+		syscall(SYS_getppid, nr);
+	}
+}
+
+/* Processes that start others, talk to them, touch memory and end */
+static void work(void)
+{
+	int i, j, fds[2], status;
+	char byte;
+
+	for (i = 0; i < 3; i++) {
+		if (pipe(fds))
+			exit(1);
+		if (!fork()) {
+			close(fds[1]);
+			while (read(fds[0], &byte, 1) == 1)
+				free(calloc(1, 1 << 16));
+			execl("/bin/true", "true", NULL);
+			exit(0);
+		}
+		close(fds[0]);
+		for (j = 0; j < 50; j++) {
+			if (write(fds[1], &byte, 1) != 1)
+				exit(1);
+			if (j % 10 == 0)
+				usleep(100);
+		}
+		close(fds[1]);
+		wait(&status);
+	}
+}
+
+/* All but what tells the events, and the ways they take, apart */
+static int compare(const void *left, const void *right)
+{
+	const struct sample *a = *(const struct sample * const *)left;
+	const struct sample *b = *(const struct sample * const *)right;
+
+	if (a->header.size != b->header.size)
+		return a->header.size < b->header.size ? -1 : 1;
+	if (a->header.misc != b->header.misc)
+		return a->header.misc < b->header.misc ? -1 : 1;
+	if (a->ip != b->ip)
+		return a->ip < b->ip ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return memcmp(&a->size, &b->size, a->header.size - offsetof(struct sample, size));
+}
+
+static bool is_marker(const struct sample *sample, int marker, unsigned long nr)
+{
+	/* struct trace_entry, the number of the call, its arguments */
+	uint16_t type;
+	long words[2];
+
+	memcpy(&type, sample->raw, sizeof(type));
+	memcpy(words, sample->raw + 8, sizeof(words));
+	return type == marker && words[0] == SYS_getppid && (unsigned long)words[1] == nr;
+}
+
+/* The samples between the markers, sorted; NULL: they are not all there. */
+static struct sample **ring_samples(struct ring *ring, int marker, int *nr)
+{
+	struct perf_event_mmap_page *page = ring->base;
+	size_t size = PAGES * sysconf(_SC_PAGESIZE);
+	char *data = (char *)ring->base + sysconf(_SC_PAGESIZE);
+	struct sample **samples = calloc(size / sizeof(struct sample), sizeof(*samples));
+	bool between = false;
+	struct sample *sample;
+	uint64_t pos;
+
+	*nr = 0;
+	/* From the newest to the oldest; none was overwritten, so that none goes around. */
+	if (page->data_head < -size + 65536)
+		return NULL;
+	for (pos = page->data_head; pos; pos += sample->header.size) {
+		sample = (struct sample *)(data + pos % size);
+		if (sample->header.type != PERF_RECORD_SAMPLE)
+			return NULL;
+		if (is_marker(sample, marker, BEGIN)) {
+			qsort(samples, *nr, sizeof(*samples), compare);
+			return samples;
+		}
+		if (between)
+			samples[(*nr)++] = sample;
+		between |= is_marker(sample, marker, END);
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(paths, record_the_same, 300)
+{
+	struct sample **usual, **other;
+	int cpu, i, nr, nr_other, total = 0;
+	pid_t pids[MAX_CPUS];
+	int status;
+
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		if (variant->filter)
+			ASSERT_TRUE(ring_ioctl(&self->rings[cpu][USUAL], PERF_EVENT_IOC_SET_FILTER,
+					       variant->filter));
+		ASSERT_TRUE(ring_ioctl(&self->rings[cpu][USUAL], PERF_EVENT_IOC_ENABLE, NULL));
+		ASSERT_TRUE(ring_ioctl(&self->rings[cpu][OTHER], PERF_EVENT_IOC_ENABLE, NULL));
+	}
+	mark(self->cpus, self->nr_cpus, BEGIN);
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		pids[cpu] = fork();
+		ASSERT_LE(0, pids[cpu]);
+		if (!pids[cpu]) {
+			pin(self->cpus[cpu]);
+			work();
+			exit(0);
+		}
+	}
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		ASSERT_EQ(pids[cpu], waitpid(pids[cpu], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	mark(self->cpus, self->nr_cpus, END);
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		ASSERT_TRUE(ring_ioctl(&self->rings[cpu][USUAL], PERF_EVENT_IOC_DISABLE, NULL));
+		ASSERT_TRUE(ring_ioctl(&self->rings[cpu][OTHER], PERF_EVENT_IOC_DISABLE, NULL));
+	}
+
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		usual = ring_samples(&self->rings[cpu][USUAL], self->marker, &nr);
+		ASSERT_NE(NULL, usual);
+		other = ring_samples(&self->rings[cpu][OTHER], self->marker, &nr_other);
+		ASSERT_NE(NULL, other);
+		EXPECT_EQ(nr, nr_other);
+		for (i = 0; i < nr && i < nr_other && !compare(&usual[i], &other[i]); i++)
+			total++;
+		EXPECT_EQ(nr, i);
+	}
+	TH_LOG("%d samples of %d tracepoints are the same", total, self->nr_ids);
+	EXPECT_LT(1000, total);
+}
+
+TEST_HARNESS_MAIN

@@ -135,7 +135,7 @@ bool perf_tp_plan_make(struct perf_event *event)
 	smp_mb(); /* A, matches B */
 	if (tp_plan(event) != plan)
 		WRITE_ONCE(event->tp_plan, 0);
-	return plan & TP_IN_PLACE;
+	return READ_ONCE(event->tp_plan) & TP_IN_PLACE;
 }
 
 /**
@@ -422,8 +422,8 @@ tp_begin_usual(struct perf_tp_sample *sample, struct trace_event_call *call,
  * the caller is to fetch them for these events.
  *
  * What a record has between its fields was there before, in the buffer of the first
- * event. Who may not read that gets no copies: users without rights have samples of
- * system calls alone, and these have nothing in between.
+ * event. Users without rights can have samples of system calls and uprobes alone, see
+ * TRACE_EVENT_FL_CAP_ANY, and these have nothing in between.
  */
 static noinline void *
 tp_begin_first(struct perf_tp_sample *sample, void *record, struct pt_regs *regs)

@@ -115,7 +115,7 @@ static u16 tp_misc(struct perf_event *event)
  *
  * The caller has interrupts disabled, and puts the event on its list afterwards.
  *
- * Return: whether its records can be filled in in place if it is the first on the list.
+ * Return: whether its records may be in place when it is the first on the list.
  */
 bool perf_tp_plan_make(struct perf_event *event)
 {

@@ -658,7 +658,7 @@ TEST_F(probe, same_samples)
 		case 2: /* both, and this one first */
 			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_ENABLE, 0));
 			break;
-		case 3: /* that one first: a filter needs a record to look at */
+		case 3: /* neither in place: a filter needs a record to look at */
 			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_SET_FILTER,
 					   "common_pid >= 0"));
 			break;

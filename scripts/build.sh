@@ -129,7 +129,7 @@ selftests)
 		echo "build: there are no tests in $dir" >&2
 		exit 1
 	fi
-	build "$selftests" "$dir $dir/../tracepoint.c $dir/../nested.c $dir/../paths.c $dir/../busy.h $src/tools/testing/selftests/lib.mk
+	build "$selftests" "$dir $dir/../tracepoint.c $dir/../nested.c $dir/../paths.c $dir/../busy.h $dir/../tracing.h $src/tools/testing/selftests/lib.mk
 		$src/tools/testing/selftests/kselftest_harness.h
 		$kernel/usr/include/linux/perf_event.h" make_selftests
 	"$0" bench

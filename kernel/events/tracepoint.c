@@ -50,6 +50,9 @@
 /* A hit in the kernel: event->tp_misc has what perf_misc_flags() says of these. */
 #define TP_MISC_KERNEL	(-1)
 
+/* How many events may copy a record while interrupts are disabled for it. */
+#define TP_MAX_COPIES	4
+
 /* What preempt_count() may have that is told as it is, see tracing_gen_ctx_irq_pc(). */
 #define TP_IN_TASK	0xfU
 
@@ -430,7 +433,9 @@ tp_begin_first(struct perf_tp_sample *sample, void *record, struct pt_regs *regs
 {
 	sample->first_rb = sample->rb;
 	sample->rb = NULL;
-	sample->regs = regs ?: perf_trace_buf_regs(sample->recursion - current->perf_recursion);
+	sample->regs = regs;
+	if (!regs)
+		perf_trace_buf_get(sample->recursion - current->perf_recursion, &sample->regs);
 	sample->record = record;
 	sample->size = *(u32 *)(record - sizeof(u32));
 	return record;
@@ -530,16 +535,41 @@ static __always_inline bool tp_copy_first(struct perf_tp_sample *first, struct p
 	return true;
 }
 
+/*
+ * There are more events, @event and those that follow. Anybody may have many of them, on his
+ * own system calls: they copy the record from elsewhere, with interrupts enabled.
+ */
+static noinline void tp_end_many(struct perf_tp_sample *sample, struct perf_event *event)
+{
+	u8 *recursion = sample->recursion, ended;
+	void *record;
+
+	record = perf_trace_buf_get(recursion - current->perf_recursion, NULL);
+	memcpy(record, sample->record, sample->size);
+	/* The guard stays, for that buffer. */
+	sample->recursion = &ended;
+	tp_end(sample);
+
+	hlist_for_each_entry_from_rcu(event, hlist_entry)
+		perf_tp_event_one(event, record, sample->size, sample->regs);
+	barrier();
+	*recursion = 0;
+}
+NOKPROBE_SYMBOL(tp_end_many);
+
 /* Have the other events copy the record, and publish it. */
 static noinline void tp_end_first(struct perf_tp_sample *sample)
 {
 	struct perf_event *event = sample->event;
+	int copies = 0;
 
+	sample->rb = sample->first_rb;
 	hlist_for_each_entry_continue_rcu(event, hlist_entry) {
+		if (unlikely(copies++ == TP_MAX_COPIES))
+			return tp_end_many(sample, event);
 		if (!tp_copy_first(sample, event))
 			perf_tp_event_one(event, sample->record, sample->size, sample->regs);
 	}
-	sample->rb = sample->first_rb;
 	tp_end(sample);
 }
 NOKPROBE_SYMBOL(tp_end_first);

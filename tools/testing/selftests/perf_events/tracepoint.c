@@ -25,10 +25,11 @@
 
 #include "../kselftest_harness.h"
 #include "busy.h"
+#include "tracing.h"
 
 #define PAGES	64
 
-#define FORMAT	"events/raw_syscalls/sys_enter/id"
+#define EVENT	"raw_syscalls/sys_enter"
 
 /* struct trace_entry, then the number of the system call. */
 struct raw {
@@ -38,38 +39,6 @@ struct raw {
 	int32_t		pid;
 	long		nr;
 };
-
-static int tracefs_open(const char *file, int flags)
-{
-	static const char * const dirs[] = { "/sys/kernel/tracing/", "/sys/kernel/debug/tracing/" };
-	char path[200];
-	int i, fd = -1;
-
-	mount("tracefs", dirs[0], "tracefs", 0, NULL);
-	for (i = 0; i < 2 && fd < 0; i++) {
-		snprintf(path, sizeof(path), "%s%s", dirs[i], file);
-		fd = open(path, flags);
-	}
-	return fd;
-}
-
-static long event_id(const char *file)
-{
-	int fd = tracefs_open(file, O_RDONLY);
-	char id[20] = "";
-	ssize_t size;
-
-	if (fd < 0)
-		return -1;
-	size = read(fd, id, sizeof(id) - 1);
-	close(fd);
-	return size > 0 ? atol(id) : -1;
-}
-
-static long tracepoint_id(void)
-{
-	return event_id(FORMAT);
-}
 
 static int event_open(struct perf_event_attr *attr)
 {
@@ -92,8 +61,6 @@ FIXTURE_VARIANT(tracepoint)
 
 #define COMMON	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 		 PERF_SAMPLE_RAW)
-#define NARROW	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
-		 PERF_SAMPLE_RAW)
 
 /* What perf record --overwrite asks for, and something else. */
 #define OVERWRITE						\
@@ -108,7 +75,6 @@ FIXTURE_VARIANT_ADD(tracepoint, overwrite)
 	OVERWRITE,
 };
 
-/* As perf record -P has it: a buffer that one CPU writes needs no more. */
 FIXTURE_VARIANT_ADD(tracepoint, narrow)
 {
 	.backward = true,
@@ -122,10 +88,10 @@ FIXTURE_VARIANT_ADD(tracepoint, forward)
 
 FIXTURE_SETUP(tracepoint)
 {
-	long id = tracepoint_id();
+	long id = event_id(EVENT);
 
 	if (id < 0)
-		SKIP(return, "no " FORMAT ": this takes root, and CONFIG_FTRACE_SYSCALLS");
+		SKIP(return, "no " EVENT ": this takes root, and CONFIG_FTRACE_SYSCALLS");
 
 	self->attr = (struct perf_event_attr) {
 		.type = PERF_TYPE_TRACEPOINT,
@@ -337,6 +303,34 @@ TEST_F(tracepoint, another)
 	EXPECT_EQ(30, samples(&self->attr, self->base, SYS_getppid));
 }
 
+/* With many of them, too, some of which have a filter. */
+TEST_F(tracepoint, many)
+{
+	enum { MANY = 12 };
+	struct perf_event_attr attrs[MANY];
+	void *bases[MANY];
+	int i, fds[MANY];
+
+	for (i = 0; i < MANY; i++) {
+		attrs[i] = self->attr;
+		attrs[i].disabled = 0;
+		fds[i] = event_open(&attrs[i]);
+		ASSERT_LE(0, fds[i]);
+		bases[i] = mmap(NULL, self->size, PROT_READ, MAP_SHARED, fds[i], 0);
+		ASSERT_NE(MAP_FAILED, bases[i]);
+		if (i % 3 == 0)
+			ASSERT_EQ(0, ioctl(fds[i], PERF_EVENT_IOC_SET_FILTER, "common_pid >= 0"));
+	}
+	hit(10);
+	for (i = 0; i < MANY; i++) {
+		EXPECT_EQ(10, samples(&attrs[i], bases[i], SYS_getppid));
+		munmap(bases[i], self->size);
+		close(fds[i]);
+	}
+	hit(10);
+	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
+}
+
 /* What the event counts, and what it has recorded. */
 TEST_F(tracepoint, count)
 {
@@ -370,15 +364,6 @@ TEST_F(tracepoint, output)
 	hit(10);
 	EXPECT_EQ(40, samples(&self->attr, self->base, SYS_getppid));
 	close(fd);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* What children hit is in the buffer of the event that they inherited. */
@@ -548,7 +533,6 @@ static bool probe_make_user(const char *make, const char *suffix)
 FIXTURE_SETUP(probe)
 {
 	const char *event = variant->event ?: PROBE;
-	char path[100];
 	long id;
 
 	/* Of a run that was killed */
@@ -556,8 +540,7 @@ FIXTURE_SETUP(probe)
 	if (variant->make &&
 	    !(variant->user ? probe_make_user : probe_make_kernel)(variant->make, variant->suffix))
 		SKIP(return, "no such probes: this takes root, and CONFIG_[KFU]PROBE_EVENTS");
-	snprintf(path, sizeof(path), "events/%s/id", event);
-	id = event_id(path);
+	id = event_id(event);
 	if (id < 0)
 		SKIP(return, "no %s: this takes root, and CONFIG_FTRACE_SYSCALLS", event);
 	self->attr = (struct perf_event_attr) {
@@ -721,7 +704,7 @@ FIXTURE_SETUP(busy)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
-		.config = tracepoint_id(),
+		.config = event_id(EVENT),
 		.sample_period = 1,
 		.sample_type = variant->sample_type,
 		.write_backward = variant->backward,
@@ -732,7 +715,7 @@ FIXTURE_SETUP(busy)
 	int i;
 
 	if ((long)attr.config < 0)
-		SKIP(return, "no " FORMAT ": this takes root, and CONFIG_FTRACE_SYSCALLS");
+		SKIP(return, "no " EVENT ": this takes root, and CONFIG_FTRACE_SYSCALLS");
 	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
 	if (CPU_COUNT(&set) < 2)
 		SKIP(return, "this takes two CPUs");

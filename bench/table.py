@@ -29,6 +29,8 @@ LTTNG_RECORDS = {'getppid': 2, 'two': 2, 'chain': 2}
 # The unwinder searches a table of the kernel's functions. What that costs depends on
 # where functions lie, so that a change anywhere moves it, for plain perf as well.
 UNWINDS = ('chain',)
+# What is stored and checked: plain perf uses the recording path, too.
+CHECKED = ('overwrite', 'persistent')
 # Who records, and the heads of their columns.
 RECORDERS = {'plain': ('plain', 'perf'), 'ftrace': ('ftrace', ''), 'lttng': ('LTTng', ''),
              'overwrite': ('over-', 'write'), 'persistent': ('persis-', 'tent')}
@@ -207,37 +209,39 @@ def table(directory, path):
 
 def check(directory, path, store=False):
     results, setup = read(f'{directory}/check'), about(directory)
-    now = {}
-    for row in results['persistent']:
-        now[row] = round(instructions(results, 'persistent', row) -
-                         (instructions(results, 'overwrite', row) if row in UNWINDS else 0), 1)
+    now = {config: {row: round(instructions(results, config, row), 1)
+                    for row in results[config] if row not in UNWINDS} for config in CHECKED}
+    for row in set(UNWINDS) & set(results['persistent']):
+        now['persistent'][row] = round(instructions(results, 'persistent', row) -
+                                       instructions(results, 'overwrite', row), 1)
     if store:
         with open(path, 'w') as f:
-            json.dump({'about': setup, 'persistent': now}, f, indent=1)
+            json.dump({'about': setup, **now}, f, indent=1)
             f.write('\n')
         print(f'bench: stored {now}')
         return 0
+    checks = [(config, row, value) for config in CHECKED for row, value in now[config].items()]
     with open(path) as f:
         stored = json.load(f)
     if stored['about'] != setup:
         print(f'bench: stored with {stored["about"]}, this is {setup}')
-        print(f'0 passed, 0 failed, {len(now)} skipped')
+        print(f'0 passed, 0 failed, {len(checks)} skipped')
         return 0
     bad = 0
-    for row, value in now.items():
-        was = stored['persistent'][row]
+    for config, row, value in checks:
+        was = stored[config][row]
         # Of what was measured, which is the load with the event.
         slack = TOLERANCE * (was + results['none'][row].cost / (ROWS[row][1] or 1))
         if row in UNWINDS:
             slack += TOLERANCE * instructions(results, 'overwrite', row)
         grown = value > was + slack
         bad += grown
-        print(f'bench: {ROWS[row][0]:32} {value:8.1f} instructions, stored {was:8.1f} '
-              f'+ {slack:.1f}{" more than plain" if row in UNWINDS else ""}: '
+        print(f'bench: {config:10} {ROWS[row][0]:32} {value:8.1f} instructions, '
+              f'stored {was:8.1f} + {slack:.1f}{" more than plain" if row in UNWINDS else ""}: '
               f'{"GROWN" if grown else "ok"}')
         if value < was - slack:
             print('bench: it has become cheaper; "scripts/bench.sh -s" stores that')
-    print(f'{len(now) - bad} passed, {bad} failed, 0 skipped')
+    print(f'{len(checks) - bad} passed, {bad} failed, 0 skipped')
     return int(bad > 0)
 
 

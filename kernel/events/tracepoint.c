@@ -11,7 +11,8 @@
  * fills in its own fields there, between perf_tp_begin() and perf_tp_end(),
  * instead of having them copied. User space has no access to the pages of data but
  * for reading, and no other CPU writes there, so that what is filled in can be read
- * back, too: the events that follow get a copy, before anybody may write over it.
+ * back, too: the events that follow get a copy, before anybody may write over it. If
+ * there are many, the rest of them get it by way of a temporary buffer.
  * Buffers that tasks on several CPUs write to are left out.
  *
  * An event without a plan, and all that is unusual when a sample is to be written,
@@ -38,14 +39,14 @@
 #define TP_LOCAL_CLOCK	BIT(30)
 #define TP_BACKWARD	BIT(29)
 
-/*
- * What somebody asks for who keeps a buffer of one CPU for long; compiled in. perf record
- * --overwrite has the CPU and the period as well.
- */
+/* What somebody asks for who keeps a buffer of one CPU for long; compiled in. */
 #define TP_USUAL	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
 			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
 			 PERF_SAMPLE_RAW |				\
 			 TP_IN_PLACE | TP_LOCAL_CLOCK | TP_BACKWARD)
+
+/* What perf record --overwrite asks for; compiled in for tasks. */
+#define TP_OVERWRITE	(TP_USUAL | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
 /* A hit in the kernel: event->tp_misc has what perf_misc_flags() says of these. */
 #define TP_MISC_KERNEL	(-1)
@@ -401,22 +402,24 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_e
 }
 NOKPROBE_SYMBOL(tp_begin_any);
 
-/* Whether this is a task, and the first event has the plan that is compiled in. */
-static __always_inline bool tp_usual(struct hlist_node *first, unsigned int size)
+/* Whether this is a task, and the first event has this plan. */
+static __always_inline bool
+tp_in_task(struct hlist_node *first, const u32 plan, unsigned int size)
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
 
-	return tp_may_begin(first, size) && likely(READ_ONCE(event->tp_plan) == TP_USUAL) &&
+	return tp_may_begin(first, size) && likely(READ_ONCE(event->tp_plan) == plan) &&
 	       likely(!(preempt_count() & ~TP_IN_TASK));
 }
 
 static __always_inline bool
-tp_begin_usual(struct perf_tp_sample *sample, struct trace_event_call *call,
-	       struct hlist_node *first, unsigned int size, unsigned long ip, void **raw)
+tp_begin_in_task(struct perf_tp_sample *sample, struct trace_event_call *call,
+		 struct hlist_node *first, const u32 plan, unsigned int size, unsigned long ip,
+		 void **raw)
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
 
-	return likely(tp_begin_plan(sample, call, event, TP_USUAL, true, size, ip,
+	return likely(tp_begin_plan(sample, call, event, plan, true, size, ip,
 				    TP_MISC_KERNEL, raw));
 }
 
@@ -435,14 +438,14 @@ tp_begin_first(struct perf_tp_sample *sample, void *record, struct pt_regs *regs
 	sample->rb = NULL;
 	sample->regs = regs;
 	if (!regs)
-		perf_trace_buf_get(sample->recursion - current->perf_recursion, &sample->regs);
+		sample->regs = perf_trace_buf_regs(sample->recursion - current->perf_recursion);
 	sample->record = record;
 	sample->size = *(u32 *)(record - sizeof(u32));
 	return record;
 }
 NOKPROBE_SYMBOL(tp_begin_first);
 
-/* A record has begun. Interrupts are disabled, so that the list stays as it is. */
+/* A record has begun. While interrupts are disabled, the list stays as it is. */
 static __always_inline void *
 tp_begun(struct perf_tp_sample *sample, void *record, struct pt_regs *regs)
 {
@@ -536,24 +539,23 @@ static __always_inline bool tp_copy_first(struct perf_tp_sample *first, struct p
 }
 
 /*
- * There are more events, @event and those that follow. Anybody may have many of them, on his
- * own system calls: they copy the record from elsewhere, with interrupts enabled.
+ * Let @event and those that follow copy the record from the temporary buffer, with interrupts
+ * enabled again: a user may have any number of events, on system calls of his own, and they
+ * may want a call chain. As in perf_tp_event(), events may come and go meanwhile.
  */
 static noinline void tp_end_many(struct perf_tp_sample *sample, struct perf_event *event)
 {
-	u8 *recursion = sample->recursion, ended;
-	void *record;
+	void *record = perf_trace_buf_get(sample->recursion - current->perf_recursion);
 
-	record = perf_trace_buf_get(recursion - current->perf_recursion, NULL);
 	memcpy(record, sample->record, sample->size);
-	/* The guard stays, for that buffer. */
-	sample->recursion = &ended;
-	tp_end(sample);
+	tp_publish(sample, true);
+	/* The guard keeps others in this context away from that buffer and the registers. */
+	local_irq_restore(sample->flags);
 
 	hlist_for_each_entry_from_rcu(event, hlist_entry)
 		perf_tp_event_one(event, record, sample->size, sample->regs);
 	barrier();
-	*recursion = 0;
+	*sample->recursion = 0;
 }
 NOKPROBE_SYMBOL(tp_end_many);
 
@@ -567,8 +569,11 @@ static noinline void tp_end_first(struct perf_tp_sample *sample)
 	hlist_for_each_entry_continue_rcu(event, hlist_entry) {
 		if (unlikely(copies++ == TP_MAX_COPIES))
 			return tp_end_many(sample, event);
-		if (!tp_copy_first(sample, event))
-			perf_tp_event_one(event, sample->record, sample->size, sample->regs);
+		if (tp_copy_first(sample, event))
+			continue;
+		if (!READ_ONCE(event->tp_plan))
+			return tp_end_many(sample, event);
+		perf_tp_event_one(event, sample->record, sample->size, sample->regs);
 	}
 	tp_end(sample);
 }
@@ -623,8 +628,9 @@ tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_call *call,
 	struct hlist_node *first = READ_ONCE(head->first);
 	void *record;
 
-	if (!user_mode(regs) && tp_usual(first, size) &&
-	    tp_begin_usual(sample, call, first, size, instruction_pointer(regs), &record))
+	if (!user_mode(regs) && tp_in_task(first, TP_USUAL, size) &&
+	    tp_begin_in_task(sample, call, first, TP_USUAL, size, instruction_pointer(regs),
+			     &record))
 		return tp_begun(sample, record, regs);
 	return tp_begin_probe(sample, call, head, size, regs);
 }
@@ -712,8 +718,12 @@ static noinline void *
 perf_trace_begin_any(struct perf_tp_sample *sample, struct trace_event_call *call,
 		     struct hlist_node *first, int size, unsigned long ip)
 {
-	void *record = tp_begin_any(sample, call, first, size, ip, NULL);
+	void *record;
 
+	if (!tp_in_task(first, TP_OVERWRITE, size))
+		record = tp_begin_any(sample, call, first, size, ip, NULL);
+	else if (!tp_begin_in_task(sample, call, first, TP_OVERWRITE, size, ip, &record))
+		record = NULL;
 	if (!record)
 		return perf_trace_begin_task(sample, call, size, 1, NULL);
 	return tp_begun(sample, record, NULL);
@@ -739,9 +749,9 @@ void *perf_trace_begin(struct perf_tp_sample *sample, struct trace_event_call *c
 	void *record;
 
 	if (likely(!bpf_prog_array_valid(call))) {
-		if (!tp_usual(first, size))
+		if (!tp_in_task(first, TP_USUAL, size))
 			return perf_trace_begin_any(sample, call, first, size, ip);
-		if (tp_begin_usual(sample, call, first, size, ip, &record))
+		if (tp_begin_in_task(sample, call, first, TP_USUAL, size, ip, &record))
 			return tp_begun(sample, record, NULL);
 	}
 	return perf_trace_begin_task(sample, call, size, 1, NULL);

@@ -7,7 +7,6 @@
  */
 
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <glob.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -18,7 +17,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -140,7 +138,7 @@ FIXTURE_SETUP(paths)
 	cpu_set_t set;
 	glob_t found;
 	size_t i, n;
-	int cpu, dir;
+	int cpu, dir, id;
 
 	self->marker = event_id(MARKER);
 	if (self->marker < 0 || setrlimit(RLIMIT_NOFILE, &files))
@@ -152,8 +150,11 @@ FIXTURE_SETUP(paths)
 			continue;
 		for (n = 0; n < found.gl_pathc && self->nr_ids < MAX_EVENTS; n++) {
 			/* One hit counts nanoseconds, and so throttles the event. */
-			if (!strstr(found.gl_pathv[n], "/sched_stat_"))
-				self->ids[self->nr_ids++] = event_id(found.gl_pathv[n] + dir);
+			if (strstr(found.gl_pathv[n], "/sched_stat_"))
+				continue;
+			id = event_id(found.gl_pathv[n] + dir);
+			if (id > 0)
+				self->ids[self->nr_ids++] = id;
 		}
 		globfree(&found);
 	}

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +29,8 @@
 #define PAGES	64
 
 #define EVENT	"raw_syscalls/sys_enter"
+
+#define MANY	12
 
 /* struct trace_entry, then the number of the system call. */
 struct raw {
@@ -303,18 +304,16 @@ TEST_F(tracepoint, another)
 	EXPECT_EQ(30, samples(&self->attr, self->base, SYS_getppid));
 }
 
-/* With many of them, too, some of which have a filter. */
+/* With more than TP_MAX_COPIES of kernel/events/tracepoint.c, too, some with a filter. */
 TEST_F(tracepoint, many)
 {
-	enum { MANY = 12 };
-	struct perf_event_attr attrs[MANY];
+	struct perf_event_attr attr = self->attr;
 	void *bases[MANY];
 	int i, fds[MANY];
 
+	attr.disabled = 0;
 	for (i = 0; i < MANY; i++) {
-		attrs[i] = self->attr;
-		attrs[i].disabled = 0;
-		fds[i] = event_open(&attrs[i]);
+		fds[i] = event_open(&attr);
 		ASSERT_LE(0, fds[i]);
 		bases[i] = mmap(NULL, self->size, PROT_READ, MAP_SHARED, fds[i], 0);
 		ASSERT_NE(MAP_FAILED, bases[i]);
@@ -323,7 +322,7 @@ TEST_F(tracepoint, many)
 	}
 	hit(10);
 	for (i = 0; i < MANY; i++) {
-		EXPECT_EQ(10, samples(&attrs[i], bases[i], SYS_getppid));
+		EXPECT_EQ(10, samples(&attr, bases[i], SYS_getppid));
 		munmap(bases[i], self->size);
 		close(fds[i]);
 	}
@@ -470,16 +469,16 @@ static long probed(long pid)
 	return syscall(SYS_getpgid, pid);
 }
 
-/* By way of pointers, so that no compiler copies what is called to who calls it. */
-static long (*volatile probed_call)(long pid) = probed;
-
-static void hit_probed(long pid)
+/* The one place that it returns to */
+static __attribute_noinline__ void probe_hit(long pid)
 {
-	if (probed_call(pid) < 0)
+	long (*call)(long pid) = probed;
+
+	/* So that no compiler copies it to here. */
+	asm volatile("" : "+r" (call));
+	if (call(pid) < 0)
 		abort();
 }
-
-static void (*volatile probe_hit)(long pid) = hit_probed;
 
 static bool probe_write(const char *line)
 {
@@ -618,11 +617,11 @@ static bool recorder_take(struct recorder *recorder)
 TEST_F(probe, same_samples)
 {
 	struct perf_event_attr attr = self->attr;
-	struct recorder usual, other;
+	struct recorder usual, other, many[MANY];
 	typeof(usual.record) first;
 	const __u16 mode = variant->user ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
 	long pid = getpid();
-	int step;
+	int step, i;
 
 	ASSERT_TRUE(recorder_open(&usual, &attr));
 	attr.watermark = 0;
@@ -658,6 +657,19 @@ TEST_F(probe, same_samples)
 			EXPECT_EQ(0, memcmp(&first, &usual.record, sizeof(first)));
 		if (step > 0)
 			EXPECT_EQ(0, memcmp(&first, &other.record, sizeof(first)));
+	}
+
+	/* Many, the last of which have it by way of a temporary buffer. */
+	for (i = 0; i < MANY; i++) {
+		ASSERT_TRUE(recorder_open(&many[i], i % 2 ? &attr : &self->attr));
+		ASSERT_EQ(0, ioctl(many[i].fd, PERF_EVENT_IOC_ENABLE, 0));
+	}
+	probe_hit(pid);
+	for (i = 0; i < MANY; i++) {
+		ASSERT_TRUE(recorder_take(&many[i]));
+		EXPECT_EQ(0, memcmp(&first, &many[i].record, sizeof(first)));
+		munmap(many[i].base, (1 + PAGES) * sysconf(_SC_PAGESIZE));
+		close(many[i].fd);
 	}
 	EXPECT_EQ(PERF_RECORD_SAMPLE, first.header.type);
 	EXPECT_EQ(mode, first.header.misc & PERF_RECORD_MISC_CPUMODE_MASK);

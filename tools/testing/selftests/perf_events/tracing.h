@@ -5,10 +5,13 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <unistd.h>
+
+#include <linux/perf_event.h>
 
 /* What perf record -P asks for: a buffer that one CPU writes needs no more. */
 #define NARROW	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
@@ -16,10 +19,16 @@
 
 static inline const char *tracefs_dir(void)
 {
+	static const char *dir;
+
+	if (dir)
+		return dir;
 	mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
 	if (!access("/sys/kernel/tracing/events", F_OK))
-		return "/sys/kernel/tracing";
-	return "/sys/kernel/debug/tracing";
+		dir = "/sys/kernel/tracing";
+	else
+		dir = "/sys/kernel/debug/tracing";
+	return dir;
 }
 
 static inline int tracefs_open(const char *file, int flags)
@@ -46,13 +55,13 @@ static inline long event_id(const char *event)
 	return size > 0 ? atol(id) : -1;
 }
 
-static inline void pin(int cpu)
+static inline bool pin(int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
 #endif

@@ -659,7 +659,8 @@ TEST_F(probe, same_samples)
 			EXPECT_EQ(0, memcmp(&first, &other.record, sizeof(first)));
 	}
 
-	/* Many, the last of which have it by way of a temporary buffer. */
+	/* Many, the last of which have it by way of a buffer that has had another record. */
+	probe_hit(0);
 	for (i = 0; i < MANY; i++) {
 		ASSERT_TRUE(recorder_open(&many[i], i % 2 ? &attr : &self->attr));
 		ASSERT_EQ(0, ioctl(many[i].fd, PERF_EVENT_IOC_ENABLE, 0));

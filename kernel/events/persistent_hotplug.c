@@ -87,8 +87,109 @@ static int ns_cpu_dead(unsigned int cpu)
 }
 
 /*
+ * Likes on other CPUs
+ */
+
+static bool same_label(struct perf_member *a, struct perf_member *b)
+{
+	assert_registry();
+	return !strcmp(a->label ?: "", b->label ?: "");
+}
+
+/* Are @a and @b the same event, and if they came for triggers, for the same one? */
+static bool is_like(struct perf_member *a, struct perf_member *b)
+{
+	struct perf_event_attr attr, other;
+
+	assert_registry();
+	if (a == b)
+		return true;
+	/* These two never change: most that differ do so here. */
+	if (a->attr.type != b->attr.type || a->attr.config != b->attr.config ||
+	    a->for_trigger != b->for_trigger || !same_label(a, b))
+		return false;
+	if (a->for_trigger && perf_trigger_number(a) != perf_trigger_number(b))
+		return false;
+	perf_member_copy_attr(&attr, a);
+	perf_member_copy_attr(&other, b);
+	/* It may have been changed since. */
+	other.sample_period = attr.sample_period;
+	return !memcmp(&attr, &other, sizeof(attr));
+}
+
+/* Was @cpu offline when @member joined, and did it not get its like since? */
+static bool lacks_like(struct perf_member *member, int cpu)
+{
+	assert_registry();
+	return member->absent && cpumask_test_cpu(cpu, member->absent);
+}
+
+static void got_like(struct perf_member *member, int cpu)
+{
+	assert_registry();
+	if (member->absent)
+		cpumask_clear_cpu(cpu, member->absent);
+}
+
+static DEFINE_PER_CPU(unsigned int, nr_likes); /* what count_likes() counts, under the lock */
+
+/*
+ * Count what is like @model on each CPU. Of several that differ in their filters alone, the
+ * first on one CPU is the like of the first on another, and so on.
+ *
+ * Return: how many of them a CPU has if it has that of @model.
+ */
+static unsigned int count_likes(struct perf_persist_ns *ns, struct perf_member *model)
+{
+	struct perf_member *member;
+	unsigned int nth = 0, *nr;
+	int cpu;
+
+	assert_registry();
+	for_each_possible_cpu(cpu)
+		per_cpu(nr_likes, cpu) = 0;
+	for_each_ns_member(member, ns) {
+		if (!is_like(model, member))
+			continue;
+		nr = &per_cpu(nr_likes, READ_ONCE(member->event->cpu));
+		++*nr;
+		if (member == model)
+			nth = *nr;
+	}
+	return nth;
+}
+
+/*
+ * @cpu has the like of @model, or is to have it: of those that are alike, no other is to be
+ * its model.
+ */
+static void only_model(struct perf_persist_ns *ns, struct perf_member *model, int cpu)
+{
+	struct perf_member *member;
+	unsigned int nth;
+	int i;
+
+	nth = count_likes(ns, model);
+	for_each_possible_cpu(i)
+		per_cpu(nr_likes, i) = 0;
+	for_each_ns_member(member, ns) {
+		if (is_like(model, member) && member != model &&
+		    ++per_cpu(nr_likes, READ_ONCE(member->event->cpu)) == nth)
+			got_like(member, cpu);
+	}
+}
+
+/* Is the like of @model on @cpu already? */
+static bool has_like(struct perf_persist_ns *ns, struct perf_member *model, int cpu)
+{
+	unsigned int nth = count_likes(ns, model);
+
+	return per_cpu(nr_likes, cpu) >= nth;
+}
+
+/*
  * Cover a CPU that came online with the same events as another, its model; or, if it only
- * returns, with what was added for triggers meanwhile
+ * returns, with what it or triggers got meanwhile
  */
 
 /*
@@ -150,6 +251,7 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
  * @enable:	it is, or wants to be
  * @event:	the new event, with an opener of ours, or NULL
  * @skip:	@model has left meanwhile: the new event is not needed
+ * @lost:	it was to write to a buffer that is gone
  */
 struct perf_cover {
 	struct perf_member	*model;
@@ -158,20 +260,8 @@ struct perf_cover {
 	bool			enable;
 	struct perf_event	*event;
 	bool			skip;
+	bool			lost;
 };
-
-/* The one of @cover that writes to the counterpart of @model_rb. */
-static struct perf_event *find_output(struct perf_cover *cover, int nr,
-				      struct perf_buffer *model_rb)
-{
-	int i;
-
-	for (i = 0; i < nr; i++) {
-		if (cover[i].event && cover[i].event->rb && cover[i].model_rb == model_rb)
-			return cover[i].event;
-	}
-	return NULL;
-}
 
 static void drop_cover(struct perf_cover *cover)
 {
@@ -183,26 +273,82 @@ static void drop_cover(struct perf_cover *cover)
 	cover->event = NULL;
 }
 
+/* The member that keeps the buffer which @member writes to, or NULL */
+static struct perf_member *find_owner(struct perf_persist_ns *ns, struct perf_member *member)
+{
+	struct perf_buffer *rb = ring_buffer_get(member->event);
+	struct perf_member *owner;
+
+	if (!rb)
+		return NULL;
+	owner = perf_persist_buffer_owner(ns, rb);
+	ring_buffer_put(rb);
+	return owner;
+}
+
+/* The one of @all that comes with the like of the buffer of @owner, or NULL */
+static struct perf_cover *find_cover(struct perf_cover *all, int nr, struct perf_member *owner)
+{
+	struct perf_cover *found = NULL;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if (all[i].model == owner)
+			return &all[i];
+		if (!found && all[i].own_buffer && is_like(owner, all[i].model))
+			found = &all[i];
+	}
+	return found;
+}
+
+/* The like of @owner on @cpu that has a buffer, or NULL */
+static struct perf_member *find_like_owner(struct perf_persist_ns *ns, struct perf_member *owner,
+					   int cpu)
+{
+	struct perf_member *member;
+	unsigned int nth, i = 0;
+
+	nth = count_likes(ns, owner);
+	for_each_ns_member(member, ns) {
+		if (READ_ONCE(member->event->cpu) == cpu && is_like(owner, member) && ++i == nth)
+			return member->rb ? member : NULL;
+	}
+	return NULL;
+}
+
 /*
  * The event whose buffer @cover is to write to, with an opener of the caller's, or NULL if
- * it is only counted or has a buffer of its own. On a CPU that returned it is there already;
- * else it was made before, or could not be.
+ * it is only counted or has a buffer of its own. If that buffer comes with one of @all, it
+ * was made before, or could not be: nothing else is filled instead. On a CPU that returned
+ * it may be there already.
  */
 static struct perf_event *open_cover_output(struct perf_cover *all, int nr,
 					    struct perf_cover *cover, struct perf_persist_ns *ns,
 					    int cpu, bool returned)
 {
-	struct perf_event *output;
+	struct perf_member *owner, *member = NULL;
+	struct perf_cover *other = NULL;
 
 	if (!cover->model_rb || cover->own_buffer)
 		return NULL;
-	if (returned)
-		return perf_persist_open_output(ns, cpu) ?: ERR_PTR(-EOPNOTSUPP);
-	output = find_output(all, nr, cover->model_rb);
-	if (!output)
+
+	scoped_guard(mutex, &perf_persist_lock) {
+		perf_persist_settle(ns);
+		owner = find_owner(ns, cover->model);
+		if (owner)
+			other = find_cover(all, nr, owner);
+		if (other)
+			member = other->event ? other->event->member : NULL;
+		else if (owner && returned)
+			member = find_like_owner(ns, owner, cpu);
+		if (member)
+			refcount_inc(&member->openers); /* at least one: it is held, or ours */
+	}
+	if (member)
+		return member->event;
+	if (!returned || other)
 		return ERR_PTR(-EOPNOTSUPP);
-	refcount_inc(&output->member->openers); /* at least one: ours */
-	return output;
+	return perf_persist_open_output(ns, cpu) ?: ERR_PTR(-EOPNOTSUPP);
 }
 
 static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist_ns *ns, int cpu,
@@ -253,10 +399,7 @@ static int copy_labels(struct perf_cover *cover, int nr)
 	return 0;
 }
 
-/*
- * @cover is for a trigger, or on a CPU that has none but for triggers, and one more was
- * reserved.
- */
+/* One more was reserved, and nothing is on the CPU in its place. */
 static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 {
 	struct perf_buffer *model_rb = cover->model->rb;
@@ -276,68 +419,48 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 			rb_toggle_paused(member->rb, READ_ONCE(model_rb->pause_output));
 	}
 	perf_persist_covered(cover->model, member);
+	got_like(cover->model, event->cpu);
 	perf_member_set_state(member, PERF_MEMBER_PUBLISHED);
-}
-
-/* Do @a and @b, which came for triggers, fire the same one, at the same event? */
-static bool is_like(struct perf_member *a, struct perf_member *b)
-{
-	struct perf_event_attr attr, other;
-
-	assert_registry();
-	if (!b->for_trigger || perf_trigger_number(a) != perf_trigger_number(b))
-		return false;
-	perf_member_copy_attr(&attr, a);
-	perf_member_copy_attr(&other, b);
-	/* It may have been changed since. */
-	other.sample_period = attr.sample_period;
-	return !memcmp(&attr, &other, sizeof(attr));
-}
-
-/*
- * Is the like of @model, which came for a trigger, on @cpu already? Where a trigger has
- * several that differ in their filters alone, the first of them is the like of the first.
- */
-static bool has_like(struct perf_persist_ns *ns, struct perf_member *model, int cpu)
-{
-	int model_cpu = READ_ONCE(model->event->cpu), member_cpu, more = 0;
-	struct perf_member *member;
-	bool before = true;
-
-	assert_registry();
-	for_each_ns_member(member, ns) {
-		if (member == model)
-			before = false;
-		member_cpu = READ_ONCE(member->event->cpu);
-		if (member_cpu == cpu)
-			more += is_like(model, member);
-		else if (member_cpu == model_cpu && before)
-			more -= is_like(model, member);
-	}
-	return more > 0;
 }
 
 /*
  * @model may have left, joined another namespace, or be about to leave with its trigger,
- * and whoever made that may have been faster.
+ * and whoever made that, or added an event on a CPU that returned, may have been faster.
  */
-static bool is_model(struct perf_member *model, struct perf_persist_ns *ns, int cpu)
+static bool is_model(struct perf_member *model, struct perf_persist_ns *ns, int cpu, bool returned)
 {
 	assert_registry();
-	if (model->ns != ns || READ_ONCE(model->state) != PERF_MEMBER_PUBLISHED)
+	if (model->ns != ns || READ_ONCE(model->state) != PERF_MEMBER_PUBLISHED ||
+	    (model->for_trigger && !model->action))
 		return false;
-	return !model->for_trigger || (model->action && !has_like(ns, model, cpu));
+	return !(model->for_trigger || returned) || !has_like(ns, model, cpu);
+}
+
+/* Does the buffer that @event writes to come with one of @all? */
+static bool is_new_buffer(struct perf_cover *all, int nr, struct perf_event *event)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if (all[i].own_buffer && all[i].event && !all[i].skip &&
+		    all[i].event->rb == event->rb)
+			return true;
+	}
+	return false;
 }
 
 /* On a CPU that returned somebody may have taken the buffer away that it was to write to. */
-static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *cover)
+static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *all, int nr,
+			struct perf_cover *cover)
 {
 	struct perf_event *event = cover->event;
 
 	assert_registry();
+	if (!event || cover->skip || !cover->model_rb || cover->own_buffer)
+		return false;
 	guard(mutex)(&event->mmap_mutex);
-	return cover->model_rb && !cover->own_buffer &&
-	       (!event->rb || !perf_persist_buffer_owner(ns, event->rb));
+	return !event->rb || (!perf_persist_buffer_owner(ns, event->rb) &&
+			      !is_new_buffer(all, nr, event));
 }
 
 /* All that could be made; -ESTALE if the namespace is gone or was faster. */
@@ -349,8 +472,12 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
 	for (i = 0; i < nr; i++) {
-		cover[i].skip = !is_model(cover[i].model, ns, cpu) ||
-				(returned && cover[i].event && lost_output(ns, &cover[i]));
+		cond_resched();
+		cover[i].skip = !is_model(cover[i].model, ns, cpu, returned);
+	}
+	for (i = 0; i < nr; i++) {
+		cover[i].lost = returned && lost_output(ns, cover, nr, &cover[i]);
+		cover[i].skip |= cover[i].lost;
 		made += cover[i].event && !cover[i].skip;
 	}
 	if (ns->unlinked || !!perf_persist_member_on(ns, cpu) != returned)
@@ -368,8 +495,9 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 	}
 	if (!ret) {
 		perf_persist_buffers_changed(ns);
-		/* What could not be made is not tried again. */
-		perf_trigger_covered(ns, cpu);
+		/* What could not be made for a trigger is not tried again. */
+		if (returned)
+			perf_trigger_covered(ns, cpu);
 	}
 	mutex_unlock(&perf_persist_lock);
 
@@ -394,25 +522,96 @@ static void follow_model(struct perf_cover *cover)
 }
 
 /*
- * Is @cpu to have the like of @member, if @model_cpu is its model? If that is -1, @cpu
- * returned, and may lack what triggers got meanwhile.
+ * Is the PMU of @member for @cpu, too? There may be one for each kind of CPU. Of the types
+ * that all kinds have, perf_event_open() finds the one for the CPU.
  */
-static bool is_wanted(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
-		      int model_cpu)
+static bool is_for_cpu(struct perf_member *member, int cpu)
+{
+	struct pmu *pmu;
+
+	if (member->attr.type < PERF_TYPE_MAX && !(member->attr.config >> PERF_PMU_TYPE_SHIFT))
+		return true;
+	guard(mutex)(&member->event->mmap_mutex);
+	pmu = perf_event_pmu(member->event);
+	return pmu && !(pmu->filter && pmu->filter(pmu, cpu));
+}
+
+/* CPUs that have ordinary members */
+static void find_cpus(struct perf_persist_ns *ns, struct cpumask *cpus)
+{
+	struct perf_member *member;
+
+	assert_registry();
+	cpumask_clear(cpus);
+	for_each_ns_member(member, ns) {
+		if (!member->for_trigger)
+			cpumask_set_cpu(READ_ONCE(member->event->cpu), cpus);
+	}
+}
+
+/* Is @cpu, which has ordinary members, to be asked whether it has the like of @member? */
+static bool is_asked(struct perf_member *member, int cpu)
+{
+	return !lacks_like(member, cpu) && is_for_cpu(member, cpu);
+}
+
+/*
+ * Did @cpu miss @member, which is ordinary: do all CPUs that are asked have its like, and @cpu
+ * not? What somebody put on some CPUs only is to stay there only.
+ */
+static bool is_missed(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
+		      const struct cpumask *cpus)
+{
+	unsigned int nth;
+	int other;
+
+	if (!is_for_cpu(member, cpu))
+		return false;
+
+	nth = count_likes(ns, member);
+	for_each_cpu(other, cpus) {
+		if (per_cpu(nr_likes, other) < nth && is_asked(member, other))
+			return false;
+	}
+	if (per_cpu(nr_likes, cpu) < nth)
+		return true;
+
+	only_model(ns, member, cpu);
+	got_like(member, cpu);
+	return false;
+}
+
+/*
+ * May @cpu be to have the like of @member, if @model_cpu is its model? If that is -1, @cpu
+ * has ordinary members, and may lack what it or triggers got while it was offline.
+ */
+static bool may_be_wanted(struct perf_member *member, int cpu, int model_cpu)
 {
 	int member_cpu = READ_ONCE(member->event->cpu);
 
-	assert_registry();
 	if (model_cpu >= 0)
 		return member_cpu == model_cpu;
-	return member->for_trigger && member->action &&
-	       member_cpu == perf_trigger_model_cpu(member, cpu) && !has_like(ns, member, cpu);
+	if (!member->for_trigger)
+		return lacks_like(member, cpu);
+	return member->action && member_cpu == perf_trigger_model_cpu(member, cpu);
+}
+
+/* Is it? */
+static bool is_wanted(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
+		      int model_cpu, const struct cpumask *cpus)
+{
+	if (!may_be_wanted(member, cpu, model_cpu) || !is_per_cpu(member->event))
+		return false;
+	if (model_cpu >= 0)
+		return true;
+	return member->for_trigger ? !has_like(ns, member, cpu) : is_missed(ns, member, cpu, cpus);
 }
 
 /* @returned: out: @cpu has its ordinary members already. */
 static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers,
 		       bool *returned)
 {
+	static struct cpumask cpus; /* under the lock */
 	struct perf_cover *cover = NULL;
 	struct perf_member *member;
 	int model_cpu = -1, max = 0, nr = 0;
@@ -428,11 +627,9 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	if (member)
 		model_cpu = READ_ONCE(member->event->cpu);
 	for_each_ns_member(member, ns)
-		max += is_wanted(ns, member, cpu, model_cpu);
-	if (!max) {
-		perf_trigger_covered(ns, cpu);
-		goto unlock;
-	}
+		max += may_be_wanted(member, cpu, model_cpu);
+	if (!max)
+		goto covered;
 
 	cover = kvcalloc(max, sizeof(*cover), PERF_PERSIST_GFP);
 	if (!cover) {
@@ -440,28 +637,40 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 		goto unlock;
 	}
 
+	find_cpus(ns, &cpus);
 	for_each_ns_member(member, ns) {
-		if (!is_wanted(ns, member, cpu, model_cpu) || !is_per_cpu(member->event))
+		cond_resched();
+		if (!is_wanted(ns, member, cpu, model_cpu, &cpus))
 			continue;
+		if (model_cpu < 0 && !member->for_trigger)
+			only_model(ns, member, cpu);
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
 		cover[nr].model_rb = ring_buffer_get(member->event);
 		cover[nr].own_buffer = member->rb;
 		nr++;
 	}
+covered:
+	if (!nr && *returned)
+		perf_trigger_covered(ns, cpu);
 unlock:
 	mutex_unlock(&perf_persist_lock);
 	*covers = cover;
 	return nr;
 }
 
-static void cover_cpu(struct perf_persist_ns *ns, int cpu)
+/*
+ * @returned: out: @cpu had its ordinary members already.
+ *
+ * Return: 0, what could not be done, or -ESTALE if nothing is to be said about it.
+ */
+static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 {
 	struct perf_cover *cover;
 	int i, nr, err, pass, ret = 0;
-	bool cpu_gone = false, returned = false;
+	bool cpu_gone = false;
 
-	nr = open_models(ns, cpu, &cover, &returned);
+	nr = open_models(ns, cpu, &cover, returned);
 	if (nr <= 0) {
 		ret = nr;
 		goto out;
@@ -472,7 +681,7 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 		for (i = 0; i < nr; i++) {
 			if (cover[i].own_buffer == pass)
 				continue;
-			err = make_cover(cover, nr, i, ns, cpu, returned);
+			err = make_cover(cover, nr, i, ns, cpu, *returned);
 			if (err == -ENODEV && !perf_cpu_is_online(cpu))
 				cpu_gone = true;
 			if (err && !ret)
@@ -485,10 +694,12 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 			perf_event_enable(cover[i].event);
 	}
 	/* When the CPU is back, all of it is tried again. */
-	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu, returned);
+	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu, *returned);
 	if (err)
 		ret = err;
 	for (i = 0; i < nr; i++) {
+		if (cover[i].lost && !ret)
+			ret = -EOPNOTSUPP;
 		if (err || cover[i].skip) {
 			drop_cover(&cover[i]);
 		} else if (cover[i].event) {
@@ -503,6 +714,20 @@ static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 	}
 out:
 	kvfree(cover);
+	return ret;
+}
+
+/* First, have what another CPU has; then, what that missed, too. */
+static void cover_cpu(struct perf_persist_ns *ns, int cpu)
+{
+	bool returned = true;
+	int ret, err = 0;
+
+	ret = try_cover(ns, cpu, &returned);
+	if (ret != -ESTALE && !returned)
+		err = try_cover(ns, cpu, &returned);
+	if (!ret)
+		ret = err;
 	if (ret && ret != -ESTALE)
 		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its events on CPU %d: %pe\n",
 				      ns->name, cpu, ERR_PTR(ret));
@@ -512,14 +737,8 @@ out:
 static bool has_all_cpus(struct perf_persist_ns *ns)
 {
 	static struct cpumask cpus; /* under the lock */
-	struct perf_member *member;
 
-	assert_registry();
-	cpumask_clear(&cpus);
-	for_each_ns_member(member, ns) {
-		if (!member->for_trigger)
-			cpumask_set_cpu(READ_ONCE(member->event->cpu), &cpus);
-	}
+	find_cpus(ns, &cpus);
 	return cpumask_subset(cpu_online_mask, &cpus);
 }
 

@@ -313,7 +313,9 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 		return ret;
 
 	perf_member_add(ns, member);
-	ret = perf_member_hold(member);
+	ret = perf_member_note_absent(member);
+	if (!ret)
+		ret = perf_member_hold(member);
 	/* It would take its buffer away from others when it leaves with the trigger. */
 	if (!ret && member->for_trigger && member->rb)
 		ret = -EINVAL;

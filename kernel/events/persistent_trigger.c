@@ -465,8 +465,8 @@ static void free_actions(struct list_head *actions)
 }
 
 /*
- * A member is being made for a CPU. Nobody tries that again, and without an action it would
- * silently not fire what its like fires. So it has one in any case, from here on.
+ * A member is being made for a CPU. Without an action it would silently not fire what its
+ * like fires, and nobody tries that again. So it has one in any case, from here on.
  */
 static void ns_covering(struct perf_member *member)
 {

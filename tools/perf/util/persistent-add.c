@@ -488,17 +488,20 @@ static void add__enable_late(const struct add *add, const struct persistent_memb
 	close(fd);
 }
 
-static void print_lacks(unsigned long *cpus, const char *ns)
+static void print_lacks(unsigned long *cpus, const char *why)
 {
-	char *list = persistent__list_cpus(cpus);
+	char *list;
 
-	pr_info("[ perf ctl: not on CPU %s, which is offline or just came: add it to '%s' again when it is online ]\n",
-		list ?: "?", ns);
+	if (bitmap_empty(cpus, MAX_NR_CPUS) || quiet)
+		return;
+	list = persistent__list_cpus(cpus);
+	pr_info("[ perf ctl: not on CPU %s: %s ]\n", list ?: "?", why);
 	free(list);
 }
 
 static void add__tell(struct add *add, const char *cpus)
 {
+	DECLARE_BITMAP(offline, MAX_NR_CPUS) = {};
 	DECLARE_BITMAP(lacks, MAX_NR_CPUS) = {};
 	const bool records = add__records(add);
 	char label[PERF_PERSIST_NAME_SIZE];
@@ -519,7 +522,12 @@ static void add__tell(struct add *add, const char *cpus)
 	for (int i = 0; i < ns->nr_members; i++) {
 		const struct persistent_member *member = &ns->members[i];
 
-		if (member__is_ordinary(member) && member->cpu < MAX_NR_CPUS)
+		if (!member__is_ordinary(member) || member->cpu >= MAX_NR_CPUS)
+			continue;
+		/* The kernel makes the like of the others there when the CPU returns. */
+		if (ns->all_cpus && member->flags & PERF_PERSIST_OFFLINE)
+			__set_bit(member->cpu, offline);
+		else
 			__set_bit(member->cpu, lacks);
 	}
 	for (int i = 0; i < ns->nr_members; i++) {
@@ -528,12 +536,13 @@ static void add__tell(struct add *add, const char *cpus)
 		if (!member__is_ordinary(member) || member->cpu >= MAX_NR_CPUS ||
 		    !add__is_ours(add, member))
 			continue;
+		__clear_bit(member->cpu, offline);
 		__clear_bit(member->cpu, lacks);
 		if (records && member->flags & PERF_PERSIST_DISABLED)
 			add__enable_late(add, member);
 	}
-	if (!bitmap_empty(lacks, MAX_NR_CPUS) && !quiet)
-		print_lacks(lacks, ns->name);
+	print_lacks(offline, "offline; when it is back the kernel adds the event there, if it can");
+	print_lacks(lacks, "offline, or came online meanwhile; add the event again when it is back");
 }
 
 int persistent_ns__add_events(struct persistent_ns *ns, const struct persistent_add_opts *opts)

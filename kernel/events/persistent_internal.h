@@ -246,11 +246,12 @@ enum perf_member_state {
  * @filter:	what SET_FILTER was given, unless event->filter has it: addresses, or
  *		functions; protected by event->ctx->mutex
  * @deferred:	in perf_member_deferred, when nobody is left to ask for @missed
- * @name:	name of the namespace that it is going to make, or NULL
+ * @name:	name of the namespace that it is going to make, or NULL; while it is in none
+ * @absent:	while it is in one that it joined: CPUs that were offline then, and did not
+ *		get its like since, or NULL
  * @label:	what people call this event, or NULL
  * @format:	of its tracepoint, from when it joins a namespace on, or NULL
  * @action:	what happens when it overflows, after its record was written, or NULL
- * @absent:	CPUs that were offline when it joined, and did not get its like since, or NULL
  * @missed:	what perf_event::lost_samples counted while the buffer was stopped
  * @lost_at_stop: perf_event::lost_samples when it was stopped the last time; written
  *		in any context
@@ -274,11 +275,13 @@ struct perf_member {
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;
 	char			*filter;
-	char			*name;
+	union {
+		char		*name;
+		struct cpumask	*absent;
+	};
 	char			*label;
 	struct perf_format	*format;
 	struct perf_action	*action;
-	struct cpumask		*absent;
 	union {
 		u64			missed;
 		struct llist_node	deferred;
@@ -442,7 +445,6 @@ int perf_persist_reserve_members(unsigned int nr);
 void perf_persist_unreserve_members(unsigned int nr);
 void perf_member_set_state(struct perf_member *member, enum perf_member_state state);
 void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member);
-int perf_member_note_absent(struct perf_member *member);
 struct perf_persist_ns *perf_member_remove(struct perf_member *member);
 bool perf_member_is_offline(struct perf_member *member);
 bool perf_member_is_enabled(struct perf_member *member);

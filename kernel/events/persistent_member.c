@@ -6,7 +6,6 @@
  * and the namespace that holds it. The last one frees the event.
  */
 #include <linux/cgroup.h>
-#include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
 #include <linux/llist.h>
@@ -136,11 +135,10 @@ void perf_persistent_event_free(struct perf_event *event)
 	if (member->ns)
 		perf_persist_put(member->ns);
 	kfree(member->filter);
-	kfree(member->name);
+	kfree(member->name); /* or its absent */
 	kfree(member->label);
 	perf_format_put(member->format);
 	kfree(member->action); /* of one that was made for a CPU, and not added */
-	kfree(member->absent);
 	kfree(member);
 }
 
@@ -176,29 +174,6 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 }
 
 /**
- * perf_member_note_absent - note which CPUs are to get the like of a member when they return
- * @member:	one that joins a namespace which has a name, with the lock held
- *
- * Those that are coming online are among them: they may have been covered already.
- *
- * Return: 0, or -ENOMEM.
- */
-int perf_member_note_absent(struct perf_member *member)
-{
-	assert_registry();
-	if (!member->ns->all_cpus || member->for_trigger ||
-	    cpumask_subset(cpu_possible_mask, cpu_active_mask))
-		return 0;
-
-	member->absent = kmalloc(cpumask_size(), PERF_PERSIST_GFP);
-	if (!member->absent)
-		return -ENOMEM;
-	cpumask_andnot(member->absent, cpu_possible_mask, cpu_active_mask);
-	cpumask_clear_cpu(member->event->cpu, member->absent);
-	return 0;
-}
-
-/**
  * perf_member_remove - take an event out of its namespace, which has no name or goes on
  * @member:	the event's, with the lock held, which nothing holds any more
  *
@@ -215,8 +190,6 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member)
 	rb_erase(&member->node, &ns->members);
 	perf_persist_members_changed(ns, member->kept);
 	member->ns = NULL;
-	kfree(member->absent);
-	member->absent = NULL;
 	/*
 	 * Pairs with smp_load_acquire() in perf_persistent_last_opener(), which
 	 * may free the event now.

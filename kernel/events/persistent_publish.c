@@ -6,6 +6,7 @@
  * its members or none.
  */
 #include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -313,9 +314,7 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 		return ret;
 
 	perf_member_add(ns, member);
-	ret = perf_member_note_absent(member);
-	if (!ret)
-		ret = perf_member_hold(member);
+	ret = perf_member_hold(member);
 	/* It would take its buffer away from others when it leaves with the trigger. */
 	if (!ret && member->for_trigger && member->rb)
 		ret = -EINVAL;
@@ -336,10 +335,12 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 }
 
 /*
- * The end of joining, after start_joining(), whatever came of it. Drops the lock.
+ * The end of joining, after start_joining(), whatever came of it. Drops the lock. @cpus are
+ * going to be @member's that are absent.
  */
-static void end_joining(struct perf_member *member, int ret)
+static void end_joining(struct perf_member *member, int ret, struct cpumask *cpus)
 {
+	struct cpumask *absent __free(kfree) = cpus;
 	struct perf_persist_ns *gone = NULL;
 	struct perf_held hold = { };
 	struct perf_persist_ns *ns = NULL;
@@ -349,7 +350,7 @@ static void end_joining(struct perf_member *member, int ret)
 		if (member->ns->published)
 			ns = get_persist_ns(member->ns);
 		kfree(member->name);
-		member->name = NULL;
+		member->absent = no_free_ptr(absent); /* in the place of the name */
 	} else if (member->ns) {
 		perf_member_set_state(member, PERF_MEMBER_JOINING);
 		hold = perf_member_unhold(member);
@@ -396,7 +397,7 @@ long perf_persist_event(struct perf_event *event, u64 __user *uid)
 	ret = id == PERF_PERSIST_NEW ? create_ns(member) : join_unnamed(member, id);
 	if (!ret)
 		id = member->ns->id;
-	end_joining(member, ret);
+	end_joining(member, ret, NULL);
 
 	if (!ret && put_user(id, uid))
 		return -EFAULT;
@@ -426,8 +427,28 @@ int perf_persist_add_new(struct perf_persist_ns *ns, struct perf_event *event)
 		ret = -ENODEV;
 	else
 		perf_member_add(ns, event->member);
-	end_joining(event->member, ret);
+	end_joining(event->member, ret, NULL);
 	return ret;
+}
+
+/*
+ * Which CPUs are to get the like of @member when they return? Those that are coming online
+ * are among them: they may have been covered already.
+ */
+static int find_absent(struct perf_persist_ns *ns, struct perf_member *member,
+		       struct cpumask **absent)
+{
+	assert_registry();
+	if (!ns->all_cpus || member->for_trigger ||
+	    cpumask_subset(cpu_possible_mask, cpu_active_mask))
+		return 0;
+
+	*absent = kmalloc(cpumask_size(), PERF_PERSIST_GFP);
+	if (!*absent)
+		return -ENOMEM;
+	cpumask_andnot(*absent, cpu_possible_mask, cpu_active_mask);
+	cpumask_clear_cpu(member->event->cpu, *absent);
+	return 0;
 }
 
 /**
@@ -442,6 +463,7 @@ int perf_persist_add_new(struct perf_persist_ns *ns, struct perf_event *event)
  */
 int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool for_trigger)
 {
+	struct cpumask *absent = NULL;
 	int ret;
 
 	ret = event->member ? start_joining(event->member) : -EOPNOTSUPP;
@@ -451,10 +473,12 @@ int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
 	event->member->for_trigger = for_trigger;
-	ret = join_published(event->member, ns);
+	ret = find_absent(ns, event->member, &absent);
+	if (!ret)
+		ret = join_published(event->member, ns);
 	if (ret)
 		event->member->for_trigger = false;
-	end_joining(event->member, ret);
+	end_joining(event->member, ret, absent);
 	return ret;
 }
 
@@ -515,6 +539,8 @@ static struct perf_persist_ns *start_leaving(struct perf_leaving *leaving,
 	perf_member_set_state(member, PERF_MEMBER_JOINING);
 	*hold = perf_member_unhold(member);
 	perf_persist_leaving(leaving, member->ns, member);
+	kfree(member->absent);
+	member->absent = NULL;
 	member->for_trigger = false;
 	return perf_member_remove(member);
 }

@@ -160,16 +160,16 @@ static unsigned int count_likes(struct perf_persist_ns *ns, struct perf_member *
 }
 
 /*
- * @cpu has the like of @model, or is to have it: of those that are alike, no other is to be
- * its model.
+ * @cpu has the like of @model, which is the @nth on its CPU, or is to have it: of those that
+ * are alike, no other is to be its model.
  */
-static void only_model(struct perf_persist_ns *ns, struct perf_member *model, int cpu)
+static void only_model(struct perf_persist_ns *ns, struct perf_member *model, unsigned int nth,
+		       int cpu)
 {
 	struct perf_member *member;
-	unsigned int nth;
 	int i;
 
-	nth = count_likes(ns, model);
+	assert_registry();
 	for_each_possible_cpu(i)
 		per_cpu(nr_likes, i) = 0;
 	for_each_ns_member(member, ns) {
@@ -557,12 +557,14 @@ static bool is_asked(struct perf_member *member, int cpu)
 
 /*
  * Did @cpu miss @member, which is ordinary: do all CPUs that are asked have its like, and @cpu
- * not? What somebody put on some CPUs only is to stay there only.
+ * not? What somebody put on some CPUs only is to stay there only. Where the answer is known,
+ * the likes of @member are asked no more.
  */
 static bool is_missed(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
 		      const struct cpumask *cpus)
 {
 	unsigned int nth;
+	bool missed;
 	int other;
 
 	if (!is_for_cpu(member, cpu))
@@ -573,12 +575,11 @@ static bool is_missed(struct perf_persist_ns *ns, struct perf_member *member, in
 		if (per_cpu(nr_likes, other) < nth && is_asked(member, other))
 			return false;
 	}
-	if (per_cpu(nr_likes, cpu) < nth)
-		return true;
-
-	only_model(ns, member, cpu);
-	got_like(member, cpu);
-	return false;
+	missed = per_cpu(nr_likes, cpu) < nth;
+	if (!missed)
+		got_like(member, cpu);
+	only_model(ns, member, nth, cpu);
+	return missed;
 }
 
 /*
@@ -596,7 +597,7 @@ static bool may_be_wanted(struct perf_member *member, int cpu, int model_cpu)
 	return member->action && member_cpu == perf_trigger_model_cpu(member, cpu);
 }
 
-/* Is it? */
+/* Is @cpu to have the like of @member, which may be wanted or not? */
 static bool is_wanted(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
 		      int model_cpu, const struct cpumask *cpus)
 {
@@ -642,8 +643,6 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 		cond_resched();
 		if (!is_wanted(ns, member, cpu, model_cpu, &cpus))
 			continue;
-		if (model_cpu < 0 && !member->for_trigger)
-			only_model(ns, member, cpu);
 		refcount_inc(&member->openers); /* at least one: it is held */
 		cover[nr].model = member;
 		cover[nr].model_rb = ring_buffer_get(member->event);

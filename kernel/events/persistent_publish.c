@@ -335,12 +335,11 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 }
 
 /*
- * The end of joining, after start_joining(), whatever came of it. Drops the lock. @cpus are
- * going to be @member's that are absent.
+ * The end of joining, after start_joining(), whatever came of it. Drops the lock. If @ret is
+ * 0, @member takes @absent.
  */
-static void end_joining(struct perf_member *member, int ret, struct cpumask *cpus)
+static void end_joining(struct perf_member *member, int ret, struct cpumask *absent)
 {
-	struct cpumask *absent __free(kfree) = cpus;
 	struct perf_persist_ns *gone = NULL;
 	struct perf_held hold = { };
 	struct perf_persist_ns *ns = NULL;
@@ -350,7 +349,7 @@ static void end_joining(struct perf_member *member, int ret, struct cpumask *cpu
 		if (member->ns->published)
 			ns = get_persist_ns(member->ns);
 		kfree(member->name);
-		member->absent = no_free_ptr(absent); /* in the place of the name */
+		member->absent = absent; /* in the place of the name */
 	} else if (member->ns) {
 		perf_member_set_state(member, PERF_MEMBER_JOINING);
 		hold = perf_member_unhold(member);
@@ -479,6 +478,8 @@ int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool
 	if (ret)
 		event->member->for_trigger = false;
 	end_joining(event->member, ret, absent);
+	if (ret)
+		kfree(absent);
 	return ret;
 }
 

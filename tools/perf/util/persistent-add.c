@@ -542,7 +542,7 @@ static void add__tell(struct add *add, const char *cpus)
 			add__enable_late(add, member);
 	}
 	print_lacks(offline, "offline; when it is back the kernel adds the event there, if it can");
-	print_lacks(lacks, "offline, or came online meanwhile; add the event again when it is back");
+	print_lacks(lacks, "offline, or came online meanwhile; add it again when it is back");
 }
 
 int persistent_ns__add_events(struct persistent_ns *ns, const struct persistent_add_opts *opts)

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #define MLOCK_KB	"/proc/sys/kernel/perf_event_mlock_kb"
-#define MAX_PERSISTENT	"/proc/sys/kernel/perf_event_max_persistent"
 
 /* Nobody else runs as this one; what he is charged is this test's. */
 #define USER		54321

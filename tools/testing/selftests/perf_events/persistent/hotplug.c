@@ -78,29 +78,44 @@ static __u32 flags_of(int fd)
 	return get_member(fd, &p) ? ~0U : p.flags;
 }
 
-/* The first member on a CPU, through a namespace file; false: there is none. */
-static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
+/* How many members are on a CPU, of this label, if it is not NULL; the first of them */
+static int labelled_on(int ns_fd, int cpu, const char *label, struct perf_event_persist_member *p)
 {
-	memset(p, 0, sizeof(*p));
-	while (!next_member(ns_fd, p)) {
-		if (p->cpu == cpu)
-			return true;
+	struct perf_event_persist_member member = {};
+	int nr = 0;
+
+	while (!next_member(ns_fd, &member)) {
+		if (member.cpu != cpu || (label && strcmp(member.label, label)))
+			continue;
+		if (!nr++)
+			*p = member;
 	}
-	return false;
+	return nr;
 }
 
-/* Waits until the namespace has a member on that CPU. */
-static bool wait_for_member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
+static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
+{
+	return labelled_on(ns_fd, cpu, NULL, p);
+}
+
+/* Waits until there is one. */
+static bool wait_for_label_on(int ns_fd, int cpu, const char *label,
+			      struct perf_event_persist_member *p)
 {
 	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
 	struct perf_event_persist info;
 
 	/* What changes after the first call ends poll(). */
-	while (!get_persist(ns_fd, &info) && !member_on(ns_fd, cpu, p)) {
+	while (!get_persist(ns_fd, &info) && !labelled_on(ns_fd, cpu, label, p)) {
 		if (poll(&pfd, 1, -1) != 1)
 			return false;
 	}
 	return true;
+}
+
+static bool wait_for_member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
+{
+	return wait_for_label_on(ns_fd, cpu, NULL, p);
 }
 
 static bool is_online(int cpu)
@@ -617,7 +632,7 @@ static int open_for_all(struct member *m, int cpu, __u64 *id)
 	struct perf_event_attr attr = say_attr();
 	int err;
 
-	err = member_open(m, &attr, cpu, 1);
+	err = member_open(m, &attr, cpu, PAGES);
 	if (!err)
 		err = persist_set_flags(m->fd, PERF_PERSIST_ALL_CPUS);
 	return err ? err : persist_new(m->fd, id);
@@ -755,34 +770,6 @@ static int third_cpu(int cpu, int cpu2)
 	return -1;
 }
 
-/* How many members of this label are on a CPU; the last of them */
-static int labelled_on(int ns_fd, int cpu, const char *label, struct perf_event_persist_member *p)
-{
-	struct perf_event_persist_member member = {};
-	int nr = 0;
-
-	while (!next_member(ns_fd, &member)) {
-		if (member.cpu != cpu || strcmp(member.label, label))
-			continue;
-		*p = member;
-		nr++;
-	}
-	return nr;
-}
-
-static bool wait_for_label_on(int ns_fd, int cpu, const char *label,
-			      struct perf_event_persist_member *p)
-{
-	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
-	struct perf_event_persist info;
-
-	while (!get_persist(ns_fd, &info) && !labelled_on(ns_fd, cpu, label, p)) {
-		if (poll(&pfd, 1, -1) != 1)
-			return false;
-	}
-	return true;
-}
-
 /* Opens a member by its label. */
 static int open_labelled(int ns_fd, int cpu, const char *label)
 {
@@ -814,16 +801,22 @@ static int add_on(int ns_fd, struct perf_event_attr *attr, const char *label, co
 	return err;
 }
 
-/* The same on all CPUs that are online */
-static int add(int ns_fd, struct perf_event_attr *attr, const char *label, const char *output)
+/* The same on all CPUs that are online, but for @but */
+static int add_but(int ns_fd, struct perf_event_attr *attr, const char *label, const char *output,
+		   int but)
 {
 	int cpu, err = 0;
 
 	for (cpu = 0; !err && cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
-		if (is_online(cpu))
+		if (is_online(cpu) && cpu != but)
 			err = add_on(ns_fd, attr, label, output, cpu);
 	}
 	return err;
+}
+
+static int add(int ns_fd, struct perf_event_attr *attr, const char *label, const char *output)
+{
+	return add_but(ns_fd, attr, label, output, -1);
 }
 
 static int take_away(int ns_fd, const char *label, int cpu)
@@ -851,8 +844,6 @@ static bool wait_for_message(int log, const char *text)
 	return true;
 }
 
-#define MAX_PERSISTENT	"/proc/sys/kernel/perf_event_max_persistent"
-
 /* What is added to a namespace for all CPUs, each of which has a buffer, when one is away */
 FIXTURE(hotplug_add)
 {
@@ -866,7 +857,6 @@ FIXTURE(hotplug_add)
 
 FIXTURE_SETUP(hotplug_add)
 {
-	struct perf_event_attr attr = say_attr();
 	const char *missing;
 	struct member m;
 
@@ -879,9 +869,7 @@ FIXTURE_SETUP(hotplug_add)
 	self->other.config = PERF_COUNT_SW_PAGE_FAULTS_MIN;
 	ASSERT_LT(0, read_file(MAX_PERSISTENT, self->max, sizeof(self->max)));
 
-	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
-	ASSERT_EQ(0, persist_set_flags(m.fd, PERF_PERSIST_ALL_CPUS));
-	ASSERT_EQ(0, persist_new(m.fd, &self->id));
+	ASSERT_EQ(0, open_for_all(&m, self->cpu, &self->id));
 	ASSERT_EQ(0, set_name_str(m.fd, "/buffer"));
 	ASSERT_EQ(0, set_name_str(m.fd, self->ns));
 	member_close(&m);
@@ -1101,17 +1089,13 @@ TEST_F_TIMEOUT(hotplug_add, two_cpus, 120)
 TEST_F_TIMEOUT(hotplug_add, one_by_one, 120)
 {
 	struct perf_event_persist_member p;
-	int cpu;
 
 	if (self->cpus < 4 || set_online(self->cpu3, false))
-		SKIP(return, "needs four CPUs, three of which can go offline");
+		SKIP(return, "needs four CPUs, two of which can go offline");
 	/* Only higher ones have it when a CPU returns. */
 	ASSERT_EQ(0, take_away(self->ns_fd, "buffer", self->cpu));
 	go_offline();
-	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
-		if (is_online(cpu) && cpu != self->cpu)
-			ASSERT_EQ(0, add_on(self->ns_fd, &self->attr, "added", "buffer", cpu));
-	}
+	ASSERT_EQ(0, add_but(self->ns_fd, &self->attr, "added", "buffer", self->cpu));
 	go_online();
 	wait_for_label("added", &p);
 	ASSERT_EQ(0, set_online(self->cpu3, true));
@@ -1123,17 +1107,13 @@ TEST_F_TIMEOUT(hotplug_add, one_by_one, 120)
 TEST_F_TIMEOUT(hotplug_add, model_missed, 120)
 {
 	struct perf_event_persist_member p;
-	int cpu;
 
 	if (self->cpus < 4 || set_online(self->cpu3, false))
-		SKIP(return, "needs four CPUs, three of which can go offline");
+		SKIP(return, "needs four CPUs, two of which can go offline");
 	ASSERT_EQ(0, take_away(self->ns_fd, "buffer", self->cpu));
 	ASSERT_EQ(0, take_away(self->ns_fd, "buffer", self->cpu3));
 	go_offline();
-	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
-		if (is_online(cpu) && cpu != self->cpu)
-			ASSERT_EQ(0, add_on(self->ns_fd, &self->attr, "added", "buffer", cpu));
-	}
+	ASSERT_EQ(0, add_but(self->ns_fd, &self->attr, "added", "buffer", self->cpu));
 	ASSERT_EQ(0, set_online(self->cpu3, true));
 	ASSERT_TRUE(wait_for_label_on(self->ns_fd, self->cpu3, "added", &p));
 	EXPECT_EQ(1, labelled_on(self->ns_fd, self->cpu3, "buffer", &p));

@@ -55,6 +55,7 @@
 #define NS_DIR		PMU_DIR "/persistent/events"
 #define PERFFS_DIR	"/sys/kernel/perf"
 #define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+#define MAX_PERSISTENT	"/proc/sys/kernel/perf_event_max_persistent"
 
 #define NOBODY		65534
 

@@ -629,15 +629,14 @@ TEST_F(snapshot, bad_input)
 /* The limit of members is for those of snapshots, too. */
 TEST_F(snapshot, limit)
 {
-	static const char path[] = "/proc/sys/kernel/perf_event_max_persistent";
 	struct perf_event_snapshot s = {};
 	char old[32];
 
-	if (read_file(path, old, sizeof(old)) < 0 || write_file(path, "1"))
+	if (read_file(MAX_PERSISTENT, old, sizeof(old)) < 0 || write_file(MAX_PERSISTENT, "1"))
 		SKIP(return, "needs root");
 	say("before");
 	EXPECT_EQ(-ENOSPC, take(self->fd, &s));
-	ASSERT_EQ(0, write_file(path, old));
+	ASSERT_EQ(0, write_file(MAX_PERSISTENT, old));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "before"));
 	EXPECT_EQ(0, take(self->fd, &s));
 	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));

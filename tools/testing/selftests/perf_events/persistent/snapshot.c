@@ -1302,6 +1302,7 @@ TEST_F(snapshot, at_the_limit)
 #define PER_ROUND	256	/* records of a CPU between two snapshots */
 
 struct numbers {
+	int	running;		/* how many writers are */
 	int	stop;
 	__u64	allowed;		/* the last number that may be written */
 	__u64	done[MAX_CPUS];		/* the last one that is */
@@ -1323,6 +1324,7 @@ static void write_numbers(struct numbers *shared, int i, int cpu)
 	__u64 nr = 0;
 
 	pin(cpu);
+	__atomic_add_fetch(&shared->running, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE)) {
 		if (nr >= __atomic_load_n(&shared->allowed, __ATOMIC_ACQUIRE)) {
 			sched_yield();
@@ -1445,6 +1447,9 @@ TEST_F(snapshot, numbers)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, ns_spares(fd, 2));
 
+	/* A child that has only begun asks for its parent, too, without a number. */
+	while (__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE) < nr_cpus)
+		sched_yield();
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 
 	ASSERT_EQ(0, ns_keep(fd, 4));

@@ -704,7 +704,8 @@ static void remove_ns_files(struct perf_persist_ns *ns)
  * perf_persist_valid_name - can a namespace be given that name
  * @name:	NUL-terminated
  *
- * perf looks names up in lower case, and a dot is for names that the kernel derives.
+ * perf looks names up in lower case, and a dot is for names that the kernel derives. perffs has
+ * a file of that one name.
  *
  * Return: true if so.
  */
@@ -713,7 +714,7 @@ bool perf_persist_valid_name(const char *name)
 	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
 	return (*name == '_' || (*name >= 'a' && *name <= 'z')) &&
-	       !name[len] && len <= PERF_PERSIST_USER_NAME_MAX;
+	       !name[len] && len <= PERF_PERSIST_USER_NAME_MAX && strcmp(name, "error_log");
 }
 
 /**

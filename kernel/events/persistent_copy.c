@@ -113,6 +113,9 @@ static int add_events(struct perf_copy_events *events, struct perf_persist_ns *n
 	if (ret)
 		return ret;
 
+	/* Those of a namespace that is being started may go again. */
+	if (!ns->published)
+		return 0;
 	events->live = !is_snapshot(ns) && !ns->stopped;
 	for_each_ns_member(member, ns) {
 		/* It came for a trigger, and writes nothing. */
@@ -176,7 +179,7 @@ static int begin_copy(struct perf_copy_from *from, struct perf_event **event,
 	perf_persist_settle(ns);
 	if (ns->unlinked)
 		return -ENODEV;
-	member = perf_persist_find_member(ns, owner);
+	member = ns->published ? perf_persist_find_member(ns, owner) : NULL;
 	if (!member)
 		return -ENOENT;
 	/* The buffer may be another one since the caller asked. */

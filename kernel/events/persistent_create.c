@@ -136,8 +136,12 @@ static bool is_meant(struct perf_event *event, const struct perf_event_spec *spe
 	return pmu && !strcmp(pmu->name, spec->name);
 }
 
-/* An event of @spec that the caller may be given, or of what tells of tasks if it is NULL */
-static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu)
+/*
+ * An event of @spec that the caller may be given, or of what tells of tasks if it is NULL. It is
+ * to write to the buffer of @output, if that is not NULL, which goes by one clock.
+ */
+static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu,
+				   struct perf_event *output)
 {
 	struct perf_event_attr attr = spec ? spec->attr : tasks_attr;
 	struct perf_event *event;
@@ -145,7 +149,11 @@ static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu)
 
 	if (attr.sample_type & PERF_SAMPLE_CALLCHAIN)
 		attr.sample_max_stack = READ_ONCE(sysctl_perf_event_max_stack);
-	event = perf_member_make(NULL, &attr, spec ? spec->filter : NULL, cpu);
+	if (output) {
+		attr.use_clockid = output->attr.use_clockid;
+		attr.clockid = output->attr.clockid;
+	}
+	event = perf_member_make(output, &attr, spec ? spec->filter : NULL, cpu);
 	if (IS_ERR(event))
 		return event;
 
@@ -173,7 +181,7 @@ static int make_event(struct new_events *new, const struct perf_event_spec *spec
 	struct perf_event *event;
 	int ret;
 
-	event = make_one(spec, cpu);
+	event = make_one(spec, cpu, output);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	made->event = event;
@@ -418,7 +426,7 @@ struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 	if (!output)
 		return NULL;
 
-	event = make_one(spec, cpu);
+	event = make_one(spec, cpu, output);
 	ret = PTR_ERR_OR_ZERO(event);
 	if (!ret) {
 		ret = perf_event_set_output(event, output);

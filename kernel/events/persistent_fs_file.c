@@ -60,6 +60,7 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 		      perf_fs_change_t func)
 {
 	struct perf_spec_error error = { };
+	const struct cred *old;
 	struct perf_fs_dir *dir;
 	int ret;
 
@@ -67,10 +68,18 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 	if (ret)
 		return ret;
 
+	/* Of what is behind a NUL nothing would be done. */
+	if (memchr_inv(buf + strlen(buf), 0, bytes - strlen(buf)))
+		return -EINVAL;
+
 	dir = perf_fs_leave(of);
 	ret = mutex_lock_killable(&dir->lock);
 	if (!ret) {
+		/* What it costs is for who opened the file, unless who writes may not have it. */
+		old = override_creds(perf_persist_may_spend(dir->ns) ? of->file->f_cred :
+				     current_cred());
 		ret = READ_ONCE(dir->ns->unlinked) ? -ENODEV : func(dir, strim(buf), &error);
+		revert_creds(old);
 		mutex_unlock(&dir->lock);
 	}
 	if (ret)
@@ -265,7 +274,8 @@ static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 
 	guard(mutex)(&perf_persist_lock);
 	perf_persist_settle(ns);
-	first = ns->unlinked ? NULL : first_ordinary_member(ns);
+	/* Those of a namespace that is being started may go again. */
+	first = ns->unlinked || !ns->published ? NULL : first_ordinary_member(ns);
 	if (!first)
 		return -ENOENT;
 	member = perf_persist_next_member(ns, shown->id);

@@ -207,6 +207,15 @@ static bool is_per_cpu(struct perf_event *event)
 	       pmu->scope == PERF_PMU_SCOPE_NONE;
 }
 
+static bool has_cgroup(struct perf_event *event)
+{
+#ifdef CONFIG_CGROUP_PERF
+	return event->cgrp;
+#else
+	return false;
+#endif
+}
+
 /*
  * Make the event of @model on @cpu, which is another: with its filter and without a
  * buffer. Called without a lock, with an opener of @model and the creds of the
@@ -222,6 +231,10 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
 
 	/* The place of a kprobe or uprobe was a string in the creator's memory. */
 	if (perf_member_has_tp(model) && model->attr.type != PERF_TYPE_TRACEPOINT)
+		return ERR_PTR(-EOPNOTSUPP);
+
+	/* Only the creator of an event can attach its cgroup and its program. */
+	if (has_cgroup(model->event) || READ_ONCE(model->event->prog))
 		return ERR_PTR(-EOPNOTSUPP);
 
 	if (model->attr.sample_type & PERF_SAMPLE_REGS_INTR) {
@@ -351,6 +364,17 @@ static struct perf_event *open_cover_output(struct perf_cover *all, int nr,
 	return perf_persist_open_output(ns, cpu) ?: ERR_PTR(-EOPNOTSUPP);
 }
 
+/* A new buffer takes no more than that of the model does, from when its event is enabled. */
+static void pause_as_model(struct perf_buffer *rb, struct perf_buffer *model_rb,
+			   struct perf_persist_ns *ns)
+{
+	WRITE_ONCE(rb->pause_output, READ_ONCE(model_rb->pause_output));
+	if (READ_ONCE(ns->stopped))
+		rb_freeze(rb);
+	else
+		rb_thaw(rb);
+}
+
 static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist_ns *ns, int cpu,
 		      bool returned)
 {
@@ -377,6 +401,8 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 		ret = perf_member_make_buffer(event, ns, data_page_nr(cover->model_rb));
 	if (ret)
 		drop_cover(cover);
+	else if (!output && cover->own_buffer)
+		pause_as_model(event->rb, cover->model_rb, ns);
 out:
 	if (output)
 		perf_persist_put_opener(output);
@@ -416,7 +442,7 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 		perf_member_set_buffer(member, event->rb);
 		/* NULL if the model was claimed meanwhile */
 		if (model_rb)
-			rb_toggle_paused(member->rb, READ_ONCE(model_rb->pause_output));
+			pause_as_model(member->rb, model_rb, ns);
 	}
 	perf_persist_covered(cover->model, member);
 	got_like(cover->model, event->cpu);

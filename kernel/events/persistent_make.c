@@ -15,31 +15,18 @@
 #include "persistent_internal.h"
 #include "read.h"
 
-static bool has_cgroup(struct perf_event *event)
-{
-#ifdef CONFIG_CGROUP_PERF
-	return event->cgrp;
-#else
-	return false;
-#endif
-}
-
 /*
- * Create an event of @attr as perf_event_open() would, and as @model is on another CPU
- * if that is not NULL: disabled, without a buffer, of no owner.
- * perf_event_release_kernel() frees it.
+ * Create an event of @attr as perf_event_open() would, with the clock and the pid namespace of
+ * @like if that is not NULL: disabled, without a buffer, of no owner. perf_event_release_kernel()
+ * frees it.
  */
-static struct perf_event *make_event(struct perf_event *model, const struct perf_event_attr *attr,
+static struct perf_event *make_event(struct perf_event *like, const struct perf_event_attr *attr,
 				     char *filter_str, int cpu)
 {
 	struct perf_event_attr new_attr = *attr;
 	struct perf_event_context *ctx;
 	struct perf_event *event;
 	int ret = 0;
-
-	/* Only the creator of an event can attach its cgroup and its program. */
-	if (model && (has_cgroup(model) || READ_ONCE(model->prog)))
-		return ERR_PTR(-EOPNOTSUPP);
 
 	new_attr.disabled = 1;
 	event = perf_event_create_kernel_counter(&new_attr, cpu, NULL, NULL, NULL);
@@ -49,10 +36,10 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
 	/* An event for the kernel was made: do what perf_event_open() does besides. */
 	ctx = perf_event_ctx_lock(event);
 	WRITE_ONCE(event->owner, NULL);
-	if (model)
-		event->clock = model->clock;
+	if (like)
+		event->clock = like->clock;
 	put_pid_ns(event->ns);
-	event->ns = get_pid_ns(model ? model->ns : &init_pid_ns);
+	event->ns = get_pid_ns(like ? like->ns : &init_pid_ns);
 	perf_event__header_size(event);
 	perf_event__id_header_size(event);
 	/* A driver may have gone meanwhile, know better, or could not record anything. */
@@ -73,7 +60,7 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
 
 /**
  * perf_member_make - make an event that is fit to be a member
- * @model:	an event on another CPU that it is like, with an opener of the caller's, or NULL
+ * @like:	whose clock and pid namespace it gets, with an opener of the caller's; or NULL
  * @attr:	what it is; disabled, whatever this says
  * @filter:	what SET_FILTER would be given, or NULL
  * @cpu:	its CPU
@@ -82,12 +69,12 @@ static struct perf_event *make_event(struct perf_event *model, const struct perf
  * perf_member_unmake() drops that.
  *
  * Return: the event, or
- *  -EOPNOTSUPP	@model has a cgroup or a BPF program, or the PMU wants another CPU
+ *  -EOPNOTSUPP	the PMU wants another CPU
  *  -ENODEV	@cpu is offline, or the PMU is gone
  *  -ENOMEM	out of memory
  *  or what the PMU says, and -EINVAL for a filter that is not understood
  */
-struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
+struct perf_event *perf_member_make(struct perf_event *like, const struct perf_event_attr *attr,
 				    const char *filter, int cpu)
 {
 	struct perf_event *event;
@@ -100,7 +87,7 @@ struct perf_event *perf_member_make(struct perf_event *model, const struct perf_
 			return ERR_PTR(-ENOMEM);
 	}
 
-	event = make_event(model, attr, copy, cpu);
+	event = make_event(like, attr, copy, cpu);
 	if (IS_ERR(event)) {
 		kfree(copy);
 		return event;

@@ -340,6 +340,7 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
  */
 static void end_joining(struct perf_member *member, int ret, struct cpumask *absent)
 {
+	struct perf_leaving leaving = { };
 	struct perf_persist_ns *gone = NULL;
 	struct perf_held hold = { };
 	struct perf_persist_ns *ns = NULL;
@@ -351,14 +352,18 @@ static void end_joining(struct perf_member *member, int ret, struct cpumask *abs
 		kfree(member->name);
 		member->absent = absent; /* in the place of the name */
 	} else if (member->ns) {
+		/* It was a member for a moment, in which a trigger may have stopped it. */
 		perf_member_set_state(member, PERF_MEMBER_JOINING);
 		hold = perf_member_unhold(member);
+		perf_persist_leaving(&leaving, member->ns, member);
 		gone = perf_member_remove(member);
 	} else {
 		perf_member_set_state(member, PERF_MEMBER_NONE);
 	}
 	mutex_unlock(&perf_persist_lock);
 
+	if (leaving.ns)
+		perf_persist_left(&leaving);
 	perf_member_release(hold);
 	if (gone)
 		perf_persist_remove(gone);

@@ -362,9 +362,9 @@ bool perf_persistent_keeps_output(struct perf_event *event)
  * another event may have begun to write to its buffer. The right to the event itself stays
  * with the file.
  */
-static int reader_may_map(struct file *file, struct perf_member *member)
+static int reader_may_map(struct file *file, struct perf_member *member, struct perf_buffer *rb)
 {
-	unsigned int others = atomic_read(&member->rb->needs) & ~READ_ONCE(member->needs);
+	unsigned int others = atomic_read(&rb->needs) & ~READ_ONCE(member->needs);
 	const struct cred *old;
 	int ret;
 
@@ -403,9 +403,10 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 		case PERF_MEMBER_DELETED:
 			return -ENODEV;
 		case PERF_MEMBER_PUBLISHED:
-			if (!member->rb)
+			if (!member->rb || !rb)
 				return -EBUSY;
-			ret = may_change ? 0 : reader_may_map(vma->vm_file, member);
+			/* A snapshot may be about to take it. */
+			ret = may_change ? 0 : reader_may_map(vma->vm_file, member, rb);
 			if (ret)
 				return ret;
 			break;

@@ -68,6 +68,33 @@ static struct perf_buffer *new_output(struct perf_snapshot_member *sm)
 	return sm->output->live->rb;
 }
 
+/* Do others than members of the namespace write to one of its buffers? */
+static bool has_others(struct perf_persist_ns *ns, struct perf_buffer *rb)
+{
+	struct perf_event *event;
+
+	assert_registry();
+	guard(rcu)();
+	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
+		if (!event->member || event->member->ns != ns)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Somebody may map the new buffer before the last of those that write to it has moved there.
+ * What others than members need is known together with what was needed before.
+ */
+static void swap_needs(struct perf_snapshot_member *sm, struct perf_persist_ns *ns)
+{
+	struct perf_buffer *old = sm->live->rb, *rb = sm->output->m.rb;
+
+	perf_persistent_attached(sm->m.event, rb);
+	if (sm->own && old && has_others(ns, old))
+		atomic_or(atomic_read(&old->needs), &rb->needs);
+}
+
 /* The namespace keeps the new buffer mapped, and the snapshot the old one. */
 static void swap_hold(struct perf_snapshot_member *sm)
 {
@@ -142,8 +169,10 @@ static void swap_output(struct perf_snapshot_member *sm, struct perf_member *mem
 	/* Only PAUSE_OUTPUT changes it, which waits until all members are through. */
 	if (sm->own && rb->nr_pages && member->rb->nr_pages)
 		rb_toggle_paused(rb, READ_ONCE(member->rb->pause_output));
+	/* Nothing is to be written to it until all members are through, either. */
+	if (sm->own && READ_ONCE(sm->live->ns->stopped))
+		rb_freeze(rb);
 	mutex_lock(&event->mmap_mutex);
-	perf_persistent_attached(event, rb);
 	swap_event(event, rb);
 	mutex_unlock(&event->mmap_mutex);
 }
@@ -160,6 +189,10 @@ static void swap_members(struct perf_persist_ns *snap)
 		sm->copy = sm->own && sm->nr_pages == data_page_nr(sm->live->rb) &&
 			   is_sideband(sm->live->event, sm->live->rb);
 
+	for_each_snapshot_member(sm, member, snap) {
+		if (is_swapped(sm))
+			swap_needs(sm, snap->source);
+	}
 	for_each_snapshot_member(sm, member, snap) {
 		if (sm->own && !sm->copy)
 			swap_hold(sm);

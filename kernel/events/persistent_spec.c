@@ -567,6 +567,9 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 		return false;
 	if (strpbrk(spec->label, "/, \t\n"))
 		return false;
+	/* A line is an event, and other PMUs know filters of addresses. */
+	if (spec->filter && (attr->type != PERF_TYPE_TRACEPOINT || strpbrk(spec->filter, "\r\n")))
+		return false;
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		return strchr(spec->name, ':');
 	return known || (!is_for_tools(spec->name) && perf_pmu_type(spec->name) == attr->type);

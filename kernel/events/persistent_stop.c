@@ -261,9 +261,13 @@ static void ns_left(struct perf_leaving *leaving)
 		return;
 	/* A trigger may be about to stop what is not on its list any more. */
 	synchronize_rcu();
-	/* The buffer of another member remains as it is. */
-	if (!rb->owner)
-		rb_thaw(rb);
+	/* The buffer of another member, or of one that joined again, is as its namespace is. */
+	scoped_guard(mutex, &perf_persist_lock) {
+		if (!rb->owner || !READ_ONCE(rb->owner->ns->stopped))
+			rb_thaw(rb);
+		if (rb->owner)
+			follow_stop(rb->owner->ns);
+	}
 	ring_buffer_put(rb);
 }
 

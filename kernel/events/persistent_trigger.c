@@ -694,7 +694,8 @@ static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event
 		return -EBUSY;
 
 	link_action(trigger, action, member);
-	for_each_cpu_andnot(cpu, cpu_possible_mask, cpu_online_mask)
+	/* One that is going offline has no event for it any more. */
+	for_each_cpu_andnot(cpu, cpu_possible_mask, cpu_active_mask)
 		cpumask_set_cpu(cpu, &trigger->missed);
 	perf_persist_changed(ns);
 	return 0;

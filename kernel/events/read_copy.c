@@ -348,27 +348,42 @@ static void add_pages(struct perf_copy *copy, unsigned long pages)
 	perf_copy_allocated(pages);
 }
 
+/* A large buffer has millions of them. */
+static int rest_after(unsigned long nr)
+{
+	if (nr % 4096)
+		return 0;
+	cond_resched();
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
 /* Counts the records, and cuts off what is none. */
-static void count_records(struct perf_copy *copy)
+static int count_records(struct perf_copy *copy)
 {
 	const struct perf_event_header *header;
 	unsigned long pos;
+	int ret;
 
 	for (pos = copy->skip; (header = perf_next_record(copy->data, copy->len, pos));
-	     pos += header->size)
-		copy->nr++;
+	     pos += header->size) {
+		ret = rest_after(++copy->nr);
+		if (ret)
+			return ret;
+	}
 	copy->whole &= pos == copy->len;
 	copy->len = pos;
+	return 0;
 }
 
 static int index_records(struct perf_copy *copy, bool forward)
 {
 	const struct perf_event_header *header;
 	unsigned long pos, i;
+	int ret;
 
-	count_records(copy);
-	if (!copy->nr)
-		return 0;
+	ret = count_records(copy);
+	if (ret || !copy->nr)
+		return ret;
 	copy->starts = kvmalloc(index_bytes(copy->nr), PERF_COPY_GFP);
 	if (!copy->starts)
 		return -ENOMEM;
@@ -376,8 +391,14 @@ static int index_records(struct perf_copy *copy, bool forward)
 	for (pos = copy->skip, i = 0; i < copy->nr; i++, pos += header->size) {
 		header = copy->data + pos;
 		copy->starts[forward ? i : copy->nr - 1 - i] = pos / sizeof(u64);
+		ret = rest_after(i);
+		if (ret)
+			return ret;
 	}
 	for (i = 1; !forward && i < copy->nr; i++) {
+		ret = rest_after(i);
+		if (ret)
+			return ret;
 		/* It was written together with the newer one behind it, and tells of before. */
 		if (perf_copy_header(copy, i)->type == PERF_RECORD_LOST) {
 			swap(copy->starts[i], copy->starts[i - 1]);

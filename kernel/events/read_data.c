@@ -519,7 +519,11 @@ static int make_wide(struct perf_stream *stream, const struct perf_event_header 
 		header = find_record(stream);
 	} while (!IS_ERR_OR_NULL(header) && is_narrow(stream) &&
 		 stream->out.len < min_t(size_t, len, PERF_STREAM_CHUNK));
-	return stream->out.failed ? -ENOMEM : 0;
+	if (!stream->out.failed)
+		return 0;
+	/* A part of a record is none. What was read before it is told first, and then that. */
+	stream->out.len = 0;
+	return -ENOMEM;
 }
 
 static ssize_t read_copy(struct perf_stream *stream, void *buf, size_t len)
@@ -569,6 +573,8 @@ ssize_t perf_stream_read(struct perf_stream *stream, void *buf, size_t len)
 
 	while (done < len) {
 		n = read_out(stream, buf + done, len - done);
+		if (!n && stream->out.failed)
+			n = -ENOMEM;
 		if (!n)
 			n = read_copy(stream, buf + done, len - done);
 		if (n < 0)

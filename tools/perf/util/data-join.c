@@ -90,6 +90,8 @@ static int map_file(struct join_file *file, const char *path, bool force, bool s
 
 	if (!S_ISREG(st.st_mode)) {
 		wrong = "it is no file";
+	} else if ((size_t)st.st_size != (u64)st.st_size) {
+		wrong = "it is too large for this machine";
 	} else if (!force && st.st_uid && st.st_uid != geteuid()) {
 		wrong = "it belongs to another user (use -f to override)";
 	} else if (st.st_size) {
@@ -560,7 +562,7 @@ int data_join__write(struct data_join *join, struct record_file *out)
  * The command line
  */
 
-static const char *volatile unfinished;
+static char *volatile unfinished;
 
 static void remove_unfinished(int sig)
 {
@@ -586,14 +588,19 @@ static int write_output(struct data_join *join, const char *output)
 	int err = record_file__create(&out, output);
 
 	if (!err) {
-		unfinished = out.tmp;
+		char *tmp;
+
+		/* A copy: the other one goes when the file has got its name. */
+		unfinished = strdup(out.tmp);
 		remove_on_signals();
 		err = data_join__write(join, &out);
 		if (err)
 			record_file__abort(&out);
 		else
 			err = record_file__commit(&out, RECORD_FILE__FAILS);
+		tmp = unfinished;
 		unfinished = NULL;
+		free(tmp);
 	}
 	if (err) {
 		errno = -err;

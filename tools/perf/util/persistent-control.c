@@ -26,6 +26,7 @@
 #include <linux/capability.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
+#include <linux/overflow.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
 #include <linux/time64.h>
@@ -488,13 +489,15 @@ int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, const u32 *since,
 			void (*ready)(struct persistent_ns *ns),
 			struct persistent_notice *notice)
 {
-	u64 until = timeout ? rdclock() + timeout : 0;
+	u64 until = timeout ? rdclock() : 0;
 	struct state was = { .snapshot = 0 };
 	int err = persistent_ns__check_live(ns);
 
 	if (err)
 		return err;
 
+	if (check_add_overflow(until, timeout, &until))
+		until = ULLONG_MAX;
 	err = state__get(&was, ns);
 	if (!err && since) {
 		int found = find_since(ns, *since, notice);

@@ -12,6 +12,7 @@
 #include "evlist.h"
 #include "header.h"
 #include "persistent.h"
+#include "record-file.h"
 #include "session.h"
 #include "trace-event.h"
 
@@ -51,11 +52,17 @@ static int sync_output(struct perf_data *data)
 {
 	int err;
 
-	if (!fsync(perf_data__fd(data)) || errno == EINVAL || errno == EROFS)
+	if (fsync(perf_data__fd(data)) && errno != EINVAL && errno != EROFS) {
+		err = -errno;
+		pr_err("failed to write perf data, error: %m\n");
+		return err;
+	}
+	/* Its name, too. Where nobody may read the directory, there is no way to. */
+	err = data->is_pipe ? 0 : record_file__sync_dir(data->path);
+	if (!err || err == -EACCES)
 		return 0;
-
-	err = -errno;
-	pr_err("failed to write perf data, error: %m\n");
+	errno = -err;
+	pr_err("failed to sync the directory of %s, error: %m\n", data->path);
 	return err;
 }
 
@@ -137,11 +144,14 @@ int persistent_record__stop(struct persistent_record *record, int err)
  */
 static void remove_output(struct perf_data *data)
 {
+	int fd = perf_data__fd(data);
 	struct stat st;
 
-	if (!data->is_pipe && !data->is_dir && !fstat(perf_data__fd(data), &st) &&
-	    S_ISREG(st.st_mode))
-		unlink(data->path);
+	if (data->is_pipe || data->is_dir || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return;
+	/* Of a link, as /dev/stdout, only what was written goes. */
+	if ((!record_file__has_name(data->path, fd) || unlink(data->path)) && ftruncate(fd, 0))
+		pr_warning("WARNING: cannot empty %s: %m\n", data->path);
 }
 
 int persistent_record__end(struct persistent_record *record, struct perf_session *session, int err)

@@ -162,12 +162,13 @@ static u64 room_at(int fd)
 
 /*
  * The first of these where a copy of the buffers has room, or the one that has most: beside
- * the output, if that is a file, as it is going to have room for the same.
+ * the output, if that is a file, as it is going to have room for the same. The path of the
+ * output may be a link to elsewhere.
  */
 static int record__open_copy(struct persistent_record *record, const char *path)
 {
 	const char *output = path ?: "perf.data";
-	char *dir = strcmp(output, "-") ? strdup(output) : NULL;
+	char *dir = strcmp(output, "-") ? realpath(output, NULL) : NULL;
 	const char * const dirs[] = {
 		dir ? dirname(dir) : NULL, getenv("TMPDIR"), "/var/tmp", "/tmp",
 	};

@@ -67,6 +67,38 @@ static int read_boot(u64 *boot)
 	return 0;
 }
 
+/* Others may write to the directory, and have put a link, a FIFO or a device there. */
+static int open_regular(const struct save_dir *dir, const char *name, int flags)
+{
+	int fd = openat(dir->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	struct stat st;
+	int err = 0;
+
+	if (fd < 0 || fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL;
+	if (!err)
+		return fd;
+
+	if (fd >= 0)
+		close(fd);
+	if (err == -ELOOP || err == -EINVAL)
+		pr_warning("WARNING: %s/%s is no file, and is not used.\n", dir->path, name);
+	return err;
+}
+
+/* It writes to nothing that is there, whoever made that. */
+static int create_new(const struct save_dir *dir, const char *name)
+{
+	int fd;
+
+	if (unlinkat(dir->fd, name, 0) && errno != ENOENT)
+		return -errno;
+	fd = openat(dir->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
 /*
  * Names
  */
@@ -110,21 +142,29 @@ static bool is_tmp(const struct save_dir *dir, const char *name)
 {
 	size_t len = strlen(dir->name);
 
+	/* A namespace may be called tmpfs: its own name does not count. */
 	return name[0] == '.' && !strncmp(name + 1, dir->name, len) && name[len + 1] == '.' &&
-	       strstr(name, ".tmp");
+	       strstr(name + 1 + len, ".tmp");
 }
 
-void save_dir__tmp_path(const struct save_dir *dir, const struct save_file *file,
-			char *path, size_t size)
+static void tmp_name(const struct save_file *file, char *name, size_t size)
 {
-	scnprintf(path, size, "%s/.%s.tmp", dir->path, file->name);
+	scnprintf(name, size, ".%s.tmp", file->name);
+}
+
+int save_dir__create_tmp(const struct save_dir *dir, const struct save_file *file)
+{
+	char name[SAVE_FILE_NAME_SIZE + 8];
+
+	tmp_name(file, name, sizeof(name));
+	return create_new(dir, name);
 }
 
 void save_dir__remove_tmp(const struct save_dir *dir, const struct save_file *file)
 {
 	char name[SAVE_FILE_NAME_SIZE + 8];
 
-	scnprintf(name, sizeof(name), ".%s.tmp", file->name);
+	tmp_name(file, name, sizeof(name));
 	unlinkat(dir->fd, name, 0);
 }
 
@@ -158,7 +198,7 @@ static int read_marks(struct save_dir *dir)
 	int fd;
 
 	scnprintf(name, sizeof(name), ".%s.marks", dir->name);
-	fd = openat(dir->fd, name, O_RDONLY | O_CLOEXEC);
+	fd = open_regular(dir, name, O_RDONLY);
 	file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!file)
 		return 0;
@@ -184,10 +224,15 @@ int save_dir__write_marks(struct save_dir *dir)
 
 	scnprintf(name, sizeof(name), ".%s.marks", dir->name);
 	scnprintf(tmp, sizeof(tmp), "%s.tmp", name);
-	fd = openat(dir->fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!file)
-		return -errno;
+	fd = create_new(dir, tmp);
+	if (fd < 0)
+		return fd;
+	file = fdopen(fd, "w");
+	if (!file) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
 
 	for (int i = 0; i < dir->nr_marks; i++) {
 		const struct save_mark *mark = &dir->marks[i];
@@ -329,10 +374,10 @@ int save_dir__add(struct save_dir *dir, struct save_file *file)
 	struct stat st;
 	int err, fd;
 
-	scnprintf(tmp, sizeof(tmp), ".%s.tmp", file->name);
-	fd = openat(dir->fd, tmp, O_RDONLY | O_CLOEXEC);
+	tmp_name(file, tmp, sizeof(tmp));
+	fd = open_regular(dir, tmp, O_RDONLY);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = fsync(fd) || fstat(fd, &st) ? -errno : 0;
 	close(fd);
 	if (!err && renameat(dir->fd, tmp, dir->fd, file->name))
@@ -399,6 +444,24 @@ int save_dir__prune(struct save_dir *dir, const struct record_limits *limits)
 	return record_limits__prune(limits, dir->nr_files, total, remove_oldest, dir);
 }
 
+bool save_dir__make_room(struct save_dir *dir)
+{
+	struct save_file file;
+	u64 size;
+	int i;
+
+	forget_missing(dir);
+	i = find_oldest(dir);
+	if (i < 0)
+		return false;
+	file = dir->files[i];
+	if (remove_oldest(dir, &size))
+		return false;
+	pr_warning("WARNING: the disk is full: %s/%s was removed to make room.\n", dir->path,
+		   file.name);
+	return true;
+}
+
 const struct save_file *save_dir__unhandled(struct save_dir *dir)
 {
 	struct stat st;
@@ -431,9 +494,11 @@ static int lock_dir(struct save_dir *dir)
 	char name[PERF_PERSIST_NAME_SIZE + 16];
 
 	scnprintf(name, sizeof(name), ".%s.lock", dir->name);
-	dir->lock_fd = openat(dir->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (dir->lock_fd < 0)
+	dir->lock_fd = open_regular(dir, name, O_RDWR | O_CREAT);
+	if (dir->lock_fd < 0) {
+		errno = -dir->lock_fd;
 		return err_dir(dir, "create a lock in");
+	}
 
 	for (int i = 0; flock(dir->lock_fd, LOCK_EX | LOCK_NB); i++) {
 		if (errno != EWOULDBLOCK)

@@ -57,15 +57,16 @@ int save_dir__write_marks(struct save_dir *dir);
 /* Fills in names; @age_ns: how long ago the snapshot was taken */
 void save_dir__name(const struct save_dir *dir, struct save_file *file, u64 source_id,
 		    u32 number, u64 age_ns);
-/* The file of that name until it is whole */
-void save_dir__tmp_path(const struct save_dir *dir, const struct save_file *file,
-			char *path, size_t size);
+/* Opens the file of that name until it is whole: a new one */
+int save_dir__create_tmp(const struct save_dir *dir, const struct save_file *file);
 void save_dir__remove_tmp(const struct save_dir *dir, const struct save_file *file);
 /* Gives it its name once it is on disk. */
 int save_dir__add(struct save_dir *dir, struct save_file *file);
 
 /* The newest one stays, and the one in use. Returns how many were removed. */
 int save_dir__prune(struct save_dir *dir, const struct record_limits *limits);
+/* Removes the oldest file that may go, for one that does not fit; false: there is none. */
+bool save_dir__make_room(struct save_dir *dir);
 
 /* The next one that the command was not run for; NULL: none */
 const struct save_file *save_dir__unhandled(struct save_dir *dir);

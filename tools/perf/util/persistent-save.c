@@ -97,8 +97,9 @@ static void save__write_marks(struct save *save)
  */
 static void __noreturn save__run_reader(struct save *save, pid_t parent, int out)
 {
-	char event[64], path[PATH_MAX];
+	char event[64], path[64], buf[STRERR_BUFSIZE];
 	sigset_t sigchld;
+	int fd;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
@@ -113,7 +114,14 @@ static void __noreturn save__run_reader(struct save *save, pid_t parent, int out
 
 	/* By its id: the name may be that of another one by then. */
 	scnprintf(event, sizeof(event), PERSISTENT_PMU "/config=%#" PRIx64 "/", save->reads_id);
-	save_dir__tmp_path(&save->dir, &save->file, path, sizeof(path));
+	/* By its descriptor: others may put a link where the file was, and perf would follow. */
+	fd = save_dir__create_tmp(&save->dir, &save->file);
+	if (fd < 0) {
+		pr_err("Cannot create a file in %s: %s\n", save->dir.path,
+		       str_error_r(-fd, buf, sizeof(buf)));
+		_exit(1);
+	}
+	scnprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	out = save->opts->read(event, path, save->opts);
 	fflush(NULL);
 	_exit(out < 0 ? 1 : out);
@@ -129,7 +137,6 @@ static int save__start_reader(struct save *save, const struct persistent_ns *sna
 		save_dir__name(&save->dir, &save->file, snapshot->source_id, snapshot->number,
 			       persistent_ns__age_ns(snapshot));
 	save->reads_id = snapshot->id;
-	save_dir__remove_tmp(&save->dir, &save->file);
 	strbuf_setlen(&save->said, 0);
 
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
@@ -177,18 +184,32 @@ static void save__pass_on(const struct save *save)
 }
 
 /* Say it once, not as often as it is tried. */
+static bool save__is_new_complaint(struct save *save)
+{
+	if (save->complaint && !strcmp(save->complaint, save->said.buf))
+		return false;
+
+	free(save->complaint);
+	save->complaint = strdup(save->said.buf);
+	return true;
+}
+
 static void save__complain(struct save *save)
 {
 	const struct save_file *file = &save->file;
 
-	if (save->complaint && !strcmp(save->complaint, save->said.buf))
+	if (!save__is_new_complaint(save))
 		return;
 
-	free(save->complaint);
-	save->complaint = strdup(save->said.buf);
 	save__pass_on(save);
 	pr_err("Cannot save '%s.%u' yet: it is tried again until it works, or the kernel deletes it.\n",
 	       save->dir.name, file->number);
+}
+
+static void save__retry_later(struct save *save)
+{
+	save->retry_ns = save->retry_ns ? min_t(u64, 2 * save->retry_ns, RETRY_MAX_NS) : RETRY_NS;
+	save->retry_at = rdclock() + save->retry_ns;
 }
 
 static bool save__no_room(const struct save *save)
@@ -225,7 +246,7 @@ static void save__pass_over(struct save *save)
 /* @status: of perf record, or 0 if the name is what it failed for */
 static void save__reader_failed(struct save *save, int status)
 {
-	int max_files = save->opts->limits.max_files;
+	const struct record_limits *limits = &save->opts->limits;
 	struct persistent_ns *snapshot;
 
 	save_dir__remove_tmp(&save->dir, &save->file);
@@ -249,16 +270,14 @@ static void save__reader_failed(struct save *save, int status)
 	}
 
 	save__complain(save);
-	/* What would go anyway when this one is saved goes before. */
-	if (save__no_room(save) && max_files && save->dir.nr_files >= max_files) {
-		const struct record_limits fewer = { .max_files = max(max_files - 1, 1) };
-
-		if (save_dir__prune(&save->dir, &fewer))
-			return;
-	}
-
-	save->retry_ns = save->retry_ns ? min_t(u64, 2 * save->retry_ns, RETRY_MAX_NS) : RETRY_NS;
-	save->retry_at = rdclock() + save->retry_ns;
+	/*
+	 * Whoever sets a limit lets old files go for new ones. A disk may have less room than
+	 * the limit, and the kernel deletes what waits for it.
+	 */
+	if (save__no_room(save) && (limits->max_files || limits->max_total) &&
+	    save_dir__make_room(&save->dir))
+		return;
+	save__retry_later(save);
 }
 
 static void save__add_file(struct save *save)
@@ -386,11 +405,35 @@ static void save__command_ended(struct save *save, int status)
  * Waiting
  */
 
+/* Of something that others may give back a moment later, perf or the machine has none left. */
+static bool is_passing(int err)
+{
+	return err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
+static int save__start_failed(struct save *save, int err)
+{
+	char buf[STRERR_BUFSIZE];
+
+	str_error_r(-err, buf, sizeof(buf));
+	if (!is_passing(err)) {
+		pr_err("Cannot save snapshots of '%s': %s\n", save->dir.name, buf);
+		return err;
+	}
+
+	strbuf_setlen(&save->said, 0);
+	strbuf_addstr(&save->said, buf);
+	if (save__is_new_complaint(save))
+		pr_warning("WARNING: cannot save snapshots of '%s' yet, trying again: %s\n",
+			   save->dir.name, buf);
+	save__retry_later(save);
+	return 0;
+}
+
 /* Snapshots that cannot be saved yet are no reason to look for more. */
 static int save__start_next(struct save *save, u64 now)
 {
 	struct persistent_ns *snapshot = NULL;
-	char buf[STRERR_BUFSIZE];
 	int err;
 
 	if (save->reader || save->hopeless || now < save->retry_at)
@@ -401,10 +444,7 @@ static int save__start_next(struct save *save, u64 now)
 		err = save__start_reader(save, snapshot);
 	persistent_ns__close(snapshot);
 
-	if (err && err != -ENOENT)
-		pr_err("Cannot save snapshots of '%s': %s\n", save->dir.name,
-		       str_error_r(-err, buf, sizeof(buf)));
-	return err == -ENOENT ? 0 : err;
+	return err && err != -ENOENT ? save__start_failed(save, err) : 0;
 }
 
 static void save__reap(struct save *save)
@@ -452,11 +492,13 @@ static int save__run(struct save *save)
 {
 	for (;;) {
 		const u64 now = rdclock();
-		u64 until = !save->reader && now < save->retry_at ? save->retry_at : 0;
 		int err = save__start_next(save, now);
+		u64 until;
 
 		if (err)
 			return err;
+		/* It may have failed just now. */
+		until = !save->reader && now < save->retry_at ? save->retry_at : 0;
 		if (!save->command && now >= save->command_at)
 			save__start_command(save);
 

@@ -59,7 +59,9 @@ bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts)
 static int parse_time(const char *option, const char *str, u64 *ns, bool *wall)
 {
 	*wall = false;
-	if (*str >= '0' && *str <= '9' && !parse_nsec_time(str, ns))
+	/* It takes what is larger, and less than nothing, for another time. */
+	if (*str >= '0' && *str <= '9' && strtoull(str, NULL, 10) < ULLONG_MAX / NSEC_PER_SEC &&
+	    !parse_nsec_time(str, ns))
 		return 0;
 
 	*wall = true;

@@ -91,7 +91,7 @@ static void take_back(const struct record_append *append, off_t pos)
 		pr_err("Cannot cut off what was written of it: %m\n");
 }
 
-bool record_append__again(const struct record_append *append, int err)
+bool record_append__can_retry(const struct record_append *append, int err)
 {
 	return !append->is_pipe || err == -EAGAIN;
 }
@@ -105,7 +105,7 @@ static void tell_err(struct record_append *append, int err)
 {
 	if (err && err != append->err)
 		pr_err("Cannot write what is known of tasks: %s.%s\n", record_append__why(err),
-		       record_append__again(append, err) ? " It is kept in memory for now." : "");
+		       record_append__can_retry(append, err) ? " It is kept in memory for now." : "");
 	if (!err && (append->err || append->nr_dropped))
 		pr_err("What is known of tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
 		       append->nr_dropped);
@@ -276,23 +276,30 @@ int record_append__dump(struct record_append *append, const struct record_dump *
 	append->busy = false;
 	if (!err)
 		append->written += dump->size;
-	else if (!record_append__again(append, err))
+	else if (!record_append__can_retry(append, err))
 		append->err = err;
 	return err;
 }
 
-void record_append__end(struct record_append *append)
+int record_append__end(struct record_append *append)
 {
+	u64 dropped = append->nr_dropped;
+	int err = 0;
+
 	append->busy = false;
 	/* What comes after it does not ask whether there is room, either. */
-	if (append->is_pipe && append->len && record_append__again(append, append->err ?: -EAGAIN))
+	if (append->is_pipe && append->len &&
+	    record_append__can_retry(append, append->err ?: -EAGAIN))
 		tell_err(append, flush_pipe(append, -1));
 	record_append__flush(append);
 	if (append->len || append->nr_dropped)
 		pr_err("%" PRIu64 " bytes of what is known of tasks are lost.\n",
 		       append->len + append->nr_dropped);
+	if (append->len || dropped)
+		err = append->err ?: -EIO;
 	zfree(&append->buf);
 	append->len = 0;
 	append->size = 0;
 	append->on = false;
+	return err;
 }

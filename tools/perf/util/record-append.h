@@ -35,10 +35,10 @@ int record_append__flush(struct record_append *append);
 int record_append__dump(struct record_append *append, const struct record_dump *dump,
 			void (*idle)(void *arg), void *arg);
 /* Can it be written later? */
-bool record_append__again(const struct record_append *append, int err);
+bool record_append__can_retry(const struct record_append *append, int err);
 /* What to say of an error */
 const char *record_append__why(int err);
-/* What cannot be written to a file now, is not. A pipe waits for who reads. */
-void record_append__end(struct record_append *append);
+/* What cannot be written to a file now is lost, and returned. A pipe waits for who reads. */
+int record_append__end(struct record_append *append);
 
 #endif /* __PERF_RECORD_APPEND_H */

@@ -206,8 +206,8 @@ int record_aux__flush(struct record_aux *aux)
 {
 	int err;
 
-	if (!aux->len)
-		return aux->err;
+	if (!aux->len && !aux->err)
+		return 0;
 	err = write_at(aux->fd, aux->buf, aux->len, aux->data_offset + aux->data_size);
 	if (!err) {
 		aux->data_size += aux->len;

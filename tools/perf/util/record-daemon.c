@@ -21,6 +21,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include "data-join.h"
@@ -76,14 +77,6 @@ int record_daemon__detach(struct record_daemon *daemon)
 	return 0;
 }
 
-static bool has_name(const char *path, int fd)
-{
-	struct stat mine, there;
-
-	return !fstat(fd, &mine) && !lstat(path, &there) && mine.st_ino == there.st_ino &&
-	       mine.st_dev == there.st_dev;
-}
-
 /*
  * Whoever has a lock on it is running, unless it was removed before it was locked. It is empty
  * until signals are for perf to handle, so that nobody sends any before.
@@ -99,7 +92,7 @@ static int open_pid_file(struct record_daemon *daemon)
 			err = -errno;
 			break;
 		}
-		if (has_name(path, fd)) {
+		if (record_file__has_name(path, fd)) {
 			daemon->pid_fd = fd;
 			break;
 		}
@@ -243,6 +236,11 @@ static int remove_oldest(void *arg, u64 *size)
 	return -ENOENT;
 }
 
+static bool has_limits(const struct record_daemon *daemon)
+{
+	return daemon->limits.max_files || daemon->limits.max_total;
+}
+
 /* Those of recordings before this one count as well, or each start would add to them. */
 void record_daemon__prune(struct record_daemon *daemon, const char *path)
 {
@@ -251,7 +249,7 @@ void record_daemon__prune(struct record_daemon *daemon, const char *path)
 	u64 total = 0;
 	int nr = 0;
 
-	if (!daemon->limits.max_files && !daemon->limits.max_total)
+	if (!has_limits(daemon))
 		return;
 	prune.nr = record_parts__list(&daemon->parts, NULL, &prune.paths);
 	if (prune.nr < 0)
@@ -264,6 +262,43 @@ void record_daemon__prune(struct record_daemon *daemon, const char *path)
 	}
 	record_limits__prune(&daemon->limits, nr, total, remove_oldest, &prune);
 	record_parts__free_list(prune.paths, prune.nr);
+}
+
+/* Nothing is removed in vain. */
+static bool could_make_room(const struct prune *prune, u64 wanted)
+{
+	struct statvfs fs;
+	struct stat st;
+	u64 room;
+
+	/* The newest may be all that there is of an incident. */
+	if (prune->nr < 2 || statvfs(prune->paths[0], &fs))
+		return false;
+	room = (u64)fs.f_bavail * fs.f_frsize;
+	for (int i = 0; i < prune->nr - 1 && room < wanted; i++) {
+		if (!lstat(prune->paths[i], &st))
+			room += st.st_size;
+	}
+	return room >= wanted;
+}
+
+bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted)
+{
+	struct prune prune = {};
+	bool removed = false;
+	u64 size;
+
+	if (!has_limits(daemon))
+		return false;
+	prune.nr = record_parts__list(&daemon->parts, NULL, &prune.paths);
+	if (prune.nr < 0)
+		return false;
+	if (could_make_room(&prune, wanted)) {
+		prune.stays = prune.paths[prune.nr - 1];
+		removed = !remove_oldest(&prune, &size);
+	}
+	record_parts__free_list(prune.paths, prune.nr);
+	return removed;
 }
 
 /*
@@ -326,7 +361,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 /* Somebody may have put another one there. */
 static void remove_own(const char *path, int fd)
 {
-	if (has_name(path, fd))
+	if (record_file__has_name(path, fd))
 		unlink(path);
 }
 

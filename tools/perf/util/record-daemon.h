@@ -43,6 +43,11 @@ int record_daemon__open(struct record_daemon *daemon, const char *path);
 int record_daemon__ready(struct record_daemon *daemon);
 /* Remove the oldest files with samples if there are too many. @path, the newest, stays. */
 void record_daemon__prune(struct record_daemon *daemon, const char *path);
+/*
+ * There is no room for @wanted bytes: remove the oldest one, if there is a limit, and if to remove
+ * all but the newest would be enough. False: none was removed.
+ */
+bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted);
 /* Make one file of all that it wrote. */
 int record_daemon__combine(struct record_daemon *daemon);
 void record_daemon__exit(struct record_daemon *daemon);

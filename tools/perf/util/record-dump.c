@@ -269,6 +269,8 @@ static int prepare(void *arg)
 	struct prepare_work *work = arg;
 	struct record_dump *dump = work->dump;
 
+	/* It may have been written to a disk that was full. */
+	dump->nr_samples = 0;
 	for (int i = 0; i < dump->nr_copies; i++)
 		look_through(dump, work->evlist, dump->copies[i].buf, dump->copies[i].size);
 	work->evlist->first_sample_time = dump->first;

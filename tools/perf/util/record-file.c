@@ -170,6 +170,14 @@ int record_file__sync(int fd, void (*idle)(void *arg), void *arg)
 	return record_file__run(sync_work, &fd, idle, arg);
 }
 
+bool record_file__has_name(const char *path, int fd)
+{
+	struct stat mine, there;
+
+	return !fstat(fd, &mine) && !lstat(path, &there) && mine.st_ino == there.st_ino &&
+	       mine.st_dev == there.st_dev;
+}
+
 int record_file__sync_dir(const char *path)
 {
 	char *copy = strdup(path);

@@ -52,6 +52,8 @@ void record_file__abort(struct record_file *file);
 int record_file__run(int (*fn)(void *fn_arg), void *fn_arg, void (*idle)(void *arg), void *arg);
 /* fsync() in this way */
 int record_file__sync(int fd, void (*idle)(void *arg), void *arg);
+/* Is it this file that has this name, and not as the target of a link? */
+bool record_file__has_name(const char *path, int fd);
 /* Have the names in the directory of @path on disk. */
 int record_file__sync_dir(const char *path);
 

@@ -7,13 +7,15 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <string.h>
 #include "debug.h"
 #include "persistent-control.h"
 #include "units.h"
 
 int parse_size_option(const char *option, const char *str, u64 *size)
 {
-	unsigned long bytes = parse_size_value(str);
+	size_t digits = strspn(str, "0123456789");
+	unsigned long bytes = digits && str[digits] && !str[digits + 1] ? parse_size_value(str) : 0;
 
 	if (bytes && bytes != -1UL) {
 		*size = bytes;

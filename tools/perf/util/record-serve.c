@@ -116,8 +116,12 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 	/* The clock may have been set since the last time. */
 	memory->init_clock(memory->rec);
 
-	err = record_dump__write(&dump, memory->session, memory->evlist, path,
-				 read_side_band, memory);
+	/* It is the same copy: what happened is not to be overwritten meanwhile. */
+	do {
+		err = record_dump__write(&dump, memory->session, memory->evlist, path,
+					 read_side_band, memory);
+	} while ((err == -ENOSPC || err == -EDQUOT) &&
+		 record_daemon__make_room(&memory->daemon, dump.size));
 	if (!err && !quiet)
 		fprintf(stderr, "[ perf record: wrote %s (%" PRIu64 " samples) ]\n", path,
 			dump.nr_samples);
@@ -129,22 +133,28 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 	return err;
 }
 
-/* What cannot be written now is still in memory. */
-static void memory__dump(struct record_memory *memory)
+/* Whoever asks again later finds the same in memory, unless perf ends. */
+static const char *memory__advice(const struct record_memory *memory)
+{
+	return memory->ending ? "What is in memory is lost." :
+				"What is in memory stays there, try again.";
+}
+
+static int memory__dump(struct record_memory *memory)
 {
 	char *path = record_parts__next(&memory->daemon.parts);
 	int err = path ? memory__write_dump(memory, path) : -ENOMEM;
 
 	if (err) {
 		errno = -err;
-		pr_err("Cannot write %s: %m. What is in memory stays there, try again.\n",
-		       path ?: "samples");
+		pr_err("Cannot write %s: %m. %s\n", path ?: "samples", memory__advice(memory));
 	} else {
 		memory->daemon.nr_dumps++;
 		record_daemon__prune(&memory->daemon, path);
 	}
 	memory__answer_dump(memory, err);
 	free(path);
+	return err;
 }
 
 /* As much as there can be of samples, or 1M if that is more: a day has many tasks. */
@@ -219,15 +229,26 @@ static int memory__append_dump(struct record_memory *memory)
 		if (!quiet)
 			fprintf(stderr, "[ perf record: dump %d written ]\n", memory->nr_dumps);
 	} else {
-		pr_err("Cannot write dump %d: %s.%s\n", memory->nr_dumps + 1,
+		pr_err("Cannot write dump %d: %s. %s\n", memory->nr_dumps + 1,
 		       record_append__why(err),
-		       record_append__again(&memory->append, err) ?
-		       " What is in memory stays there, try again." : "");
+		       record_append__can_retry(&memory->append, err) ?
+		       memory__advice(memory) : "");
 	}
 	memory__answer_dump(memory, err);
 	*memory->bytes_written = memory->append.written;
+	return err;
+}
+
+/* What can be tried again is no error, until perf ends. */
+static int memory__serve_dump(struct record_memory *memory)
+{
+	if (memory->daemon.enabled) {
+		memory->lost = memory__dump(memory);
+		return 0;
+	}
+	memory->lost = memory__append_dump(memory);
 	/* A pipe has no place to begin again, once it was begun. */
-	return record_append__again(&memory->append, err) ? 0 : err;
+	return record_append__can_retry(&memory->append, memory->lost) ? 0 : memory->lost;
 }
 
 int record_memory__serve(struct record_memory *memory)
@@ -247,11 +268,7 @@ int record_memory__serve(struct record_memory *memory)
 
 	/* Signals that come while it is written ask for another one. */
 	memory->dump_asked = 0;
-	if (memory->daemon.enabled)
-		memory__dump(memory);
-	else
-		err = memory__append_dump(memory);
-	return err;
+	return memory__serve_dump(memory);
 }
 
 int record_memory__wait_ms(const struct record_memory *memory)
@@ -259,18 +276,29 @@ int record_memory__wait_ms(const struct record_memory *memory)
 	return record_grow__wait_ms(&memory->grow, record_trigger__wait_ms(&memory->trigger));
 }
 
-/* The last one, if somebody has asked for it */
+/* The last one, if somebody has asked for it, or for one that could not be written */
 int record_memory__end(struct record_memory *memory, int err)
 {
-	if (memory->dump_asked && memory->daemon.enabled)
-		memory__dump(memory);
-	else if (memory->dump_asked && !err)
-		err = memory__append_dump(memory);
+	memory->ending = true;
+	if ((memory->dump_asked || memory->lost) && (memory->daemon.enabled || !err))
+		err = memory__serve_dump(memory) ?: err;
 	if (memory->append.on) {
-		record_append__end(&memory->append);
+		int lost = record_append__end(&memory->append);
+
+		memory->lost = memory->lost ?: lost;
 		*memory->bytes_written = memory->append.written;
 	}
 	return err;
+}
+
+/* Why the auxiliary file ends early was said when it was to be kept in memory for now. */
+static void memory__tell_lost(const struct record_memory *memory)
+{
+	const struct record_aux *aux = &memory->daemon.aux;
+
+	pr_err("%" PRIu64 " bytes of what is known of tasks are lost%s.\n",
+	       aux->len + aux->nr_dropped, memory->combine_asked ?
+	       ", and the files are not combined: see 'perf data join'" : "");
 }
 
 /* Nothing is recorded any more. */
@@ -282,7 +310,9 @@ int record_memory__finish_daemon(struct record_memory *memory)
 
 	memory->evlist->first_sample_time = 0;
 	memory->evlist->last_sample_time = 0;
-	if (!err) {
+	if (err) {
+		memory__tell_lost(memory);
+	} else {
 		err = record_header__init(&header, memory->session, memory->evlist, aux->data_size,
 					  /*features=*/true);
 		if (!err)

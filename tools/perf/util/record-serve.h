@@ -24,6 +24,8 @@ struct record_memory {
 	int			nr_dumps;	/* to the one output file */
 	bool			ack_dump;	/* somebody waits for the next one */
 	bool			ack_combine;
+	bool			ending;
+	int			lost;		/* why what was asked for last is not written */
 	volatile sig_atomic_t	dump_asked;
 	volatile sig_atomic_t	combine_asked;
 	struct record_append	append;
@@ -52,7 +54,7 @@ int record_memory__begin_aux(struct record_memory *memory);
 int record_memory__serve(struct record_memory *memory);
 /* For poll(): milliseconds until it is to serve again; -1: when something happens */
 int record_memory__wait_ms(const struct record_memory *memory);
-/* The last time. Returns @err, or a new one. */
+/* The last time. Returns @err, or a new one; what is not in a good file is @lost alone. */
 int record_memory__end(struct record_memory *memory, int err);
 /* Finish the files of --daemon, and combine them if somebody has asked for it. */
 int record_memory__finish_daemon(struct record_memory *memory);

@@ -26,10 +26,13 @@
 struct life {
 	u32	id;
 	int	process;	/* the life of its main thread, or its own */
-	int	parent;		/* of that task, when it was forked; or NONE */
+	int	parent;		/* who forked it, or NONE */
 	u64	begin;
 	u64	end;
+	u64	first_exec;
 	u64	exec;		/* the last time */
+	u64	inherited;	/* until then, by tasks that are needed */
+	u64	looked_at;	/* from whom it has what, at this time or later */
 	bool	dead;
 	bool	needed;
 };
@@ -123,6 +126,7 @@ static int new_life(struct trim *trim, u32 pid, u32 id, u64 time)
 	slot->life = nr;
 	trim->lives[nr] = (struct life) {
 		.id = id, .process = nr, .parent = NONE, .begin = time, .end = ULLONG_MAX,
+		.looked_at = ULLONG_MAX,
 	};
 	if (pid != id && current_life(trim, pid) != NONE)
 		trim->lives[nr].process = current_life(trim, pid);
@@ -143,8 +147,11 @@ static int find_life(struct trim *trim, u32 pid, u32 id)
 
 static int see_fork(struct trim *trim, const struct perf_record_fork *fork, u64 time)
 {
-	int parent = current_life(trim, fork->ppid), life;
+	int parent = current_life(trim, fork->ptid), life;
 
+	/* The name is that of the thread, and the maps are those of its process. */
+	if (parent == NONE)
+		parent = current_life(trim, fork->ppid);
 	life = new_life(trim, fork->pid, fork->tid, time);
 	if (life >= 0 && fork->pid != fork->ppid)
 		trim->lives[life].parent = parent;
@@ -168,8 +175,11 @@ static int see(struct trim *trim, const struct join_record *record)
 		return life;
 	case PERF_RECORD_COMM:
 		life = find_life(trim, event->comm.pid, event->comm.tid);
-		if (life >= 0 && event->header.misc & PERF_RECORD_MISC_COMM_EXEC)
+		if (life >= 0 && event->header.misc & PERF_RECORD_MISC_COMM_EXEC) {
 			trim->lives[life].exec = record->time;
+			if (!trim->lives[life].first_exec)
+				trim->lives[life].first_exec = record->time;
+		}
 		return life;
 	case PERF_RECORD_NAMESPACES:
 		return find_life(trim, event->namespaces.pid, event->namespaces.tid);
@@ -200,18 +210,31 @@ static int see_all(struct trim *trim)
  * Needs
  */
 
-static void need(struct trim *trim, int life)
+/* @life as it is at @time, and what it has of others */
+static void need(struct trim *trim, int life, u64 time)
 {
-	while (life != NONE && !trim->lives[life].needed) {
+	bool inherit = false;
+
+	while (life != NONE) {
 		struct life *it = &trim->lives[life];
 
 		it->needed = true;
+		/* What was replaced before there were samples is not what a later child has. */
+		if (inherit && time < trim->needs->since)
+			it->inherited = max(it->inherited, time);
 		if (it->process != life) {
 			life = it->process;
 			continue;
 		}
+		if (it->looked_at <= time)
+			return;
+		it->looked_at = time;
 		/* After it has become another program, it has nothing of its parent. */
-		life = it->exec && it->exec <= trim->needs->since ? NONE : it->parent;
+		if (it->first_exec && it->first_exec <= time)
+			return;
+		time = it->begin;
+		life = it->parent;
+		inherit = true;
 	}
 }
 
@@ -223,7 +246,7 @@ static void find_needed(struct trim *trim)
 		/* A main thread may be gone before the others: these need it as their process. */
 		if (!life->dead ||
 		    record_needs__task(trim->needs, life->id, life->begin, life->end))
-			need(trim, i);
+			need(trim, i, trim->needs->since);
 	}
 }
 
@@ -344,6 +367,10 @@ static bool is_useless(struct trim *trim, struct replaced *replaced, size_t i)
 		return false;
 	if (is_about_then(record->event) && record->time)
 		return true;
+	/* A child may have what its parent has no more. */
+	if (trim->life_of[i] != NONE && trim->lives[trim->life_of[i]].inherited &&
+	    record->time <= trim->lives[trim->life_of[i]].inherited)
+		return false;
 	if (trim->life_of[i] != NONE && is_before_exec(trim, i))
 		return true;
 	if (!set_key(trim, i, &key))

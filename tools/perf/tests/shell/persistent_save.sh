@@ -179,6 +179,52 @@ umount_small() {
 	! mountpoint -q "$tmp/small" || umount "$tmp/small"
 }
 
+fill_small() {
+	head -c 8M /dev/zero >> "$tmp/small/filler" 2> /dev/null
+}
+
+# shellcheck disable=SC2317 # eventually calls it
+is_saved() {
+	compgen -G "$(file_of "$1")" > /dev/null
+}
+
+# With less room on the disk than the limit, what is oldest goes for what is new.
+test_full_limit() {
+	local ns=${prefix}_full dir=$tmp/small
+	local gone="WARNING: the disk is full: .*/$ns\..*"
+
+	mkdir -p "$dir"
+	if ! mount -t tmpfs -o size=4M none "$dir" 2> /dev/null; then
+		echo "cannot mount a tmpfs: limits on a full disk are not tested"
+		return
+	fi
+	at_end umount_small
+	keep_numbers "$ns" -a -m 64K
+	save
+	take 1 2 3 4
+	eventually "they are saved" has_saved "1 2 3 4"
+	fill_small
+	take 5
+	eventually "there is no room" grep -q "Cannot save '$ns.5' yet" "$tmp/saves"
+	finish_saving
+	same "what is there without a limit" "1 2 3 4" "$(saved)"
+
+	# One may be a bit smaller than the next: two have room for it in any case.
+	save --max-total 1G
+	eventually "the new one is saved" is_saved 5
+	finish_saving
+	says "which is gone" "${gone}Z\.1\..* was removed to make room"
+	check "the newest before it stays" is_saved 4
+	fill_small
+	take 6
+	save --max-files 50
+	eventually "the same with another limit" is_saved 6
+	finish_saving
+	says "which is gone" "${gone}Z\.[23]\..* was removed to make room"
+	check "the newest before it stays" is_saved 5
+	umount_small
+}
+
 test_refused() {
 	refuse "no directory" "save needs a directory: --to" perf ctl save "$ns"
 	refuse "no such namespace" "no namespace called '${ns}_not'" \
@@ -215,12 +261,114 @@ test_deleted() {
 	finish_saving
 }
 
+# shellcheck disable=SC2317 # eventually calls it
+is_saving() {
+	grep -q "saving snapshots of '$ns'" "$tmp/saves"
+}
+
+# shellcheck disable=SC2317 # at_end calls it
+delete_tmpfs() {
+	gone tmpfs || perf ctl delete tmpfs "tmpfs.*"
+}
+
+# Its own name makes no file one that is not whole.
+test_name() {
+	local ns=tmpfs dir=$tmp/tmpfs
+
+	if exists "$ns"; then
+		echo "there is a namespace '$ns': what one of that name leaves is not tested"
+		return
+	fi
+	at_end delete_tmpfs
+	keep_numbers "$ns" -a -m 64K
+	save
+	take 1
+	eventually "one is saved" has_saved 1
+	check "the lock is there" test -e "$dir/.$ns.lock"
+	refuse "two at once" "Another 'perf ctl save' of '$ns'" \
+	       timeout 60 perf ctl save "$ns" --to "$dir"
+	finish_saving
+	rm "$(file_of 1)"
+	save
+	eventually "save again" is_saving
+	check "the marks are there" test -e "$dir/.$ns.marks"
+	kill -9 "$saver"
+	wait "$saver" 2> /dev/null || :
+	save
+	take 2
+	eventually "what was taken away is not saved again" has_saved 2
+	finish_saving
+}
+
+# What others have put into the directory is neither written to nor waited for.
+test_links() {
+	local ns=${prefix}_links dir=$tmp/links victim=$tmp/victim
+
+	keep_numbers "$ns" -a -m 64K
+	mkdir "$dir"
+	echo precious > "$victim"
+	mkfifo "$dir/.$ns.marks"
+	ln -s "$victim" "$dir/.$ns.lock"
+	refuse "a lock that is a link" "Cannot create a lock" \
+	       timeout 60 perf ctl save "$ns" --to "$dir"
+	rm "$dir/.$ns.lock"
+	save
+	eventually "nobody waits for a FIFO" is_saving
+	# What was there before is removed at the start.
+	ln -s "$victim" "$dir/.$ns.marks.tmp"
+	take 1
+	eventually "it is saved" has_saved 1
+	finish_saving
+	says "what is not used" "WARNING: .*/\.$ns\.marks is no file"
+	same "where the link leads" precious "$(cat "$victim")"
+	same "the marks" "regular file" "$(stat -c %F "$dir/.$ns.marks")"
+	whole 1
+}
+
+# One descriptor for the snapshot, and one too few for a pipe
+second_free_fd() {
+	local nr=0 free=0
+
+	while [ $free -lt 2 ]; do
+		[ -e "/proc/$saver/fd/$nr" ] || free=$((free + 1))
+		nr=$((nr + 1))
+	done
+	echo "$nr"
+}
+
+# What perf cannot have for a while does not end it.
+test_passing() {
+	local ns=${prefix}_passing dir=$tmp/passing nr before=-1
+
+	type -P prlimit > /dev/null || { echo "no prlimit: no lack of files"; return; }
+	keep_numbers "$ns" -a -m 64K
+	save
+	eventually "save" is_saving
+	# It may still be looking for what there is.
+	until nr=$(second_free_fd) && [ "$nr" = "$before" ]; do
+		before=$nr
+		sleep 1
+	done
+	check "let it have no more files" prlimit --pid "$saver" --nofile="$nr:"
+	take 1
+	eventually "it is said" grep -q "cannot save snapshots of '$ns' yet.*Too many open files" \
+		   "$tmp/saves"
+	check "let it have more" prlimit --pid "$saver" --nofile=256:
+	eventually "it is saved" has_saved 1
+	finish_saving
+	same "how often it was said" 1 "$(grep -c "trying again" "$tmp/out")"
+}
+
 keep_numbers "$ns" -a -m 64K
 test_killed
 test_limits
 test_missing
 test_command
 test_full
+test_full_limit
 test_refused
 test_deleted
+test_name
+test_links
+test_passing
 exit "$failed"

@@ -191,7 +191,7 @@ test_refusals() {
 	refuse "--last 0s" "longer than 0" perf ctl -r "$ns" -o "$data" --last 0s
 	check "a fraction" perf ctl -r "$ns" -o "$data" --last 1.5h
 	check "a sum" perf ctl -r "$ns" -o "$data" --last 1h30m
-	for bad in yesterday 1.1234567890 -5 1,2 10%; do
+	for bad in yesterday 1.1234567890 -5 1,2 10% 21139589601; do
 		refuse "--from $bad" "--from takes a time as perf script shows it" \
 		       perf ctl -r "$ns" -o "$data" "--from=$bad"
 		refuse "--to $bad" "--to takes a time as perf script shows it" \

@@ -61,6 +61,11 @@ test_again() {
 		refuse "try $i" "$lost" perf ctl -r "$ns" -o "$full"
 		same "what was there before try $i" good "$(cat "$full.old")"
 	done
+	# As /dev/stdout is
+	ln -s "$tmp/small/target" "$tmp/link"
+	refuse "a link" "$lost" perf ctl -r "$ns" -o "$tmp/link"
+	check "the link stays" test -L "$tmp/link"
+	same "what it leads to" 0 "$(stat -c %s "$tmp/small/target")"
 }
 
 test_broken_pipe() {

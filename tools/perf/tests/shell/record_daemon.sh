@@ -80,7 +80,8 @@ test_names() {
 	dump 1
 	perf script -i "$(sample 1)" -F comm > "$tmp/comm" 2> "$tmp/said"
 	same "its name" program "$(xargs < "$tmp/comm")"
-	same "said where it is from" "[ perf: read with the names in $aux ]" "$(cat "$tmp/said")"
+	# On a slow machine it also says that /proc took too long.
+	check "said where it is from" grep -qxF "[ perf: read with the names in $aux ]" "$tmp/said"
 	check "report" sh -c "perf report -i '$(sample 1)' --stdio 2>&1 | grep -q program"
 	mv "$aux" "$tmp/away"
 	perf script -i "$(sample 1)" -F comm,trace > "$tmp/comm" 2> "$tmp/said"

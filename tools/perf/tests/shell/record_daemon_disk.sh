@@ -8,6 +8,8 @@
 # shellcheck source=lib/record_daemon.sh
 . "$(dirname "$0")"/lib/record_daemon.sh
 
+parent=
+
 # The oldest go, those of others and the newest never.
 test_limits() {
 	touch "$base.sample.mine" "$base.sample.20200101T000000.000000Z" \
@@ -40,6 +42,8 @@ test_limits() {
 	refuse "no files" "--max-files" perf record --daemon -M 1M --max-files 0 -e dummy
 	refuse "no size" "--max-total takes a number with a unit" \
 		perf record --daemon -M 1M --max-total 0 -e dummy
+	refuse "less than nothing" "--max-total takes a number with a unit" \
+		perf record --daemon -M 1M --max-total -5B -e dummy
 }
 
 # The auxiliary file was written again, and has less than half of what it had.
@@ -48,6 +52,21 @@ is_trimmed() {
 	awk '/were still of use/ && $4 * 2 < $6 { seen = 1 } END { exit !seen }' "$log"
 }
 
+# A task that has its name from a parent which has become another program
+start_heir() {
+	mkfifo "$tmp/ask"
+	# shellcheck disable=SC2016 # for the other shell
+	"$tmp/third" -c '(read -r _ < "$1"; kill -0 $(($2 + 3)); : > "$3") & exec sleep 1000000' \
+		- "$tmp/ask" "$number_base" "$tmp/told" 2> /dev/null &
+	parent=$!
+	eventually "the parent is another program" grep -qx sleep "/proc/$parent/comm"
+}
+
+end_parent() {
+	[ -z "$parent" ] || kill "$parent" 2> /dev/null
+}
+at_end end_parent
+
 # Many tasks that nobody needs; those that have samples are among them.
 test_trim() {
 	local bash i
@@ -55,7 +74,9 @@ test_trim() {
 	bash=$(type -P bash)
 	cp "$bash" "$tmp/first"
 	cp "$bash" "$tmp/second"
+	cp "$bash" "$tmp/third"
 	start -a -M "$(($(getconf _NPROCESSORS_ONLN) * $(getconf PAGE_SIZE)))"
+	start_heir
 	# shellcheck disable=SC2016 # for the other shell
 	"$tmp/first" -c 'kill -0 $(($1 + 1)); true' - "$number_base" 2> /dev/null
 	dump 1
@@ -75,10 +96,15 @@ test_trim() {
 	check "of the others there are few" test \
 		"$(perf script -i "$(sample 2)" --show-task-events 2> /dev/null |
 			grep -c "COMM exec: ${marker##*/}")" -lt $((200 * i))
+	echo > "$tmp/ask"
+	eventually "the child is in memory" test -e "$tmp/told"
+	dump 3
+	check "it has the name that its parent had" sh -c \
+		"perf script -i '$(sample 3)' -F comm 2> /dev/null | grep -q third"
 	same "unfinished files" "" "$(find "$tmp" -name '.*tmp')"
 	stop USR2
-	same "all of it" "1 2" "$(numbers "$base")"
-	same "with names" "first second" "$(comms "$base")"
+	same "all of it" "1 2 3" "$(numbers "$base")"
+	same "with names" "first third second" "$(comms "$base")"
 	clean
 }
 
@@ -105,6 +131,44 @@ test_full_disk() {
 	same "nothing is missing" "1 2" "$(numbers "$(echo "$base".sample.*)")"
 	check "the names are there" sh -c "perf script -i $base.sample.* -F comm 2> /dev/null |
 		grep -q 'record_daemon\|bash'"
+	head -c 64M /dev/zero > "$dir/full" 2> /dev/null
+	kill -USR1 "$pid"
+	eventually "the disk is full again" \
+		sh -c "[ \"\$(grep -c 'Cannot write .*sample.*stays there' '$log')\" -eq 2 ]"
+	stop TERM
+	check "in the end that is lost" grep -q "Cannot write .*sample.*What is in memory is lost" "$log"
+	rm "$dir/full"
+	base=$tmp/perf.data log=$base.log
+	umount "$dir"
+	undo_mount=
+}
+
+# With a limit the oldest make room for the next one, but the last of them stays.
+test_make_room() {
+	local dir=$tmp/small i
+
+	mount -t tmpfs -o size=32m small "$dir" || return
+	undo_mount=$dir
+	base=$dir/perf.data log=$base.log
+	start -a -M 1M --max-total 1G
+	for i in 1 2 3; do
+		number "$i"
+		kill -USR1 "$pid"
+		eventually "file $i" sh -c "[ \"\$(grep -c 'wrote $base.sample' '$log')\" -eq $i ]"
+	done
+	head -c 64M /dev/zero > "$dir/full" 2> /dev/null
+	number 4
+	kill -USR1 "$pid"
+	eventually "file 4" sh -c "[ \"\$(grep -c 'wrote $base.sample' '$log')\" -eq 4 ]"
+	check "the oldest has made room" grep -q "removed $base.sample" "$log"
+	same "the newest has all" "1 2 3 4" \
+		"$(numbers "$(find "$dir" -name 'perf.data.sample.*' | sort | tail -n 1)")"
+	find "$dir" -name 'perf.data.sample.*' | sort | head -n -1 | xargs -r rm
+	head -c 64M /dev/zero >> "$dir/full" 2> /dev/null
+	kill -USR1 "$pid"
+	eventually "it says that there is no room" grep -q "Cannot write .*stays there" "$log"
+	same "the only one stays" 1 "$(find "$dir" -name 'perf.data.sample.*' | wc -l)"
+	rm "$dir/full"
 	stop TERM
 	base=$tmp/perf.data log=$base.log
 	umount "$dir"
@@ -114,4 +178,5 @@ test_full_disk() {
 test_limits
 test_trim
 test_full_disk
+test_make_room
 exit "$failed"

@@ -110,6 +110,24 @@ test_clock() {
 	check "a valid file" perf script -i "$data"
 }
 
+# The last chance is when it ends, and then it fails.
+test_lost() {
+	local status=0
+
+	start -a -M 1M
+	number "$@"
+	head -c 64M /dev/zero > "$tmp/small/full" 2> /dev/null
+	kill -USR2 "$pid"
+	eventually "it can be tried again" grep -q "Cannot write dump 1: .*stays there" "$log"
+	kill "$pid"
+	wait "$pid" || status=$?
+	pid=
+	check "samples are lost" grep -q "Cannot write dump 1: .*What is in memory is lost" "$log"
+	# 143 is how perf ends with this signal.
+	check "it fails" test "$status" -ne 0 -a "$status" -ne 143
+	rm "$tmp/small/full"
+}
+
 # Nothing is lost, and nothing is in there twice.
 test_full_disk() {
 	local before
@@ -134,6 +152,7 @@ test_full_disk() {
 	same "numbers" "${before[*]} 201 202" "$(numbers "$data")"
 	check "with names" sh -c "perf script -i '$data' -F comm 2> /dev/null |
 		grep -q 'record_memory\|bash'"
+	test_lost "${before[@]}"
 	umount_small
 	undo_mount=
 	data=$tmp/perf.data

@@ -2,6 +2,7 @@
 /*
  * Namespace descriptors: listing, poll, and the verbs for all members at once.
  */
+#include <time.h>
 #include "persistent.h"
 
 /* A namespace with two recorders on one CPU, and a counter. */
@@ -272,7 +273,7 @@ TEST_F(nsfd, perffs_enabled)
 	struct perf_event_persist_member p = {};
 	char path[512], text[8];
 	struct stat st;
-	int i;
+	int i, fd;
 
 	ASSERT_EQ(0, mount_perffs());
 	snprintf(path, sizeof(path), PERFFS_DIR "/%s/enabled", self->ns);
@@ -291,6 +292,11 @@ TEST_F(nsfd, perffs_enabled)
 	/* What is no answer changes nothing. */
 	EXPECT_EQ(-EINVAL, write_file(path, "maybe"));
 	EXPECT_EQ(-EINVAL, write_file(path, "2"));
+	fd = open(path, O_WRONLY);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, neg_errno(write(fd, "1\0002", 3)));
+	EXPECT_EQ(2, write(fd, "0\0", 2));
+	close(fd);
 	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
 	EXPECT_EQ('0', text[0]);
 
@@ -309,6 +315,64 @@ TEST_F(nsfd, perffs_enabled)
 
 	ASSERT_EQ(0, ns_kill(self->id));
 	EXPECT_EQ(-ENOENT, read_file(path, text, sizeof(text)));
+}
+
+/* What a program with more rights writes where another one has it write is not its own. */
+TEST_F(nsfd, perffs_opener)
+{
+	int fds[2], child_fd, fd, pidfd;
+	char path[512];
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, mount_perffs());
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/spares", self->ns);
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		fd = become(NOBODY, cap_bit(CAP_PERFMON) | cap_bit(CAP_DAC_OVERRIDE));
+		if (!fd)
+			fd = open(path, O_WRONLY);
+		if (write(fds[1], &fd, sizeof(fd)) == sizeof(fd))
+			pause();
+		_exit(0);
+	}
+	close(fds[1]);
+	ASSERT_EQ(sizeof(child_fd), read(fds[0], &child_fd, sizeof(child_fd)));
+	ASSERT_LE(0, child_fd);
+	pidfd = syscall(SYS_pidfd_open, pid, 0);
+	ASSERT_LE(0, pidfd);
+	fd = syscall(SYS_pidfd_getfd, pidfd, child_fd, 0);
+	ASSERT_LE(0, fd);
+
+	/* Others cannot have the owner pay for memory. */
+	EXPECT_EQ(-EPERM, neg_errno(write(fd, "2", 1)));
+	EXPECT_EQ(0, write_file(path, "2"));
+	EXPECT_EQ(1, write(fd, "0", 1));
+	close(fd);
+	close(pidfd);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* An event that people add has the clock of the others whose buffer it is to write to. */
+TEST_F(nsfd, perffs_clock)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	char path[512];
+	__u64 id;
+
+	ASSERT_EQ(0, mount_perffs());
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	ASSERT_EQ(0, set_name(m.fd, "%s-clock", self->ns));
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s-clock/triggers", self->ns);
+	EXPECT_EQ(0, write_file(path, "context-switches/period=1000000/ : stop"));
 }
 
 /* Events may be published disabled, to be switched on together. */

@@ -795,6 +795,34 @@ TEST_F_TIMEOUT(busy, snapshot, 1800)
 	}
 }
 
+/* Buffers that a snapshot brings to a stopped namespace are empty from the beginning. */
+TEST_F_TIMEOUT(busy, stopped_snapshot, 1800)
+{
+	struct busy *busy = &self->busy;
+	unsigned int round;
+	__u64 snap;
+	void *map;
+	int i, fd;
+
+	busy_wait(busy);
+	ASSERT_EQ(0, ns_stop(self->fd));
+	for (round = 0; round < busy->rounds; round++) {
+		snap = snapshot(self->fd);
+		ASSERT_NE(0, snap);
+		busy_wait(busy);
+		for (i = 0; i < busy->nr; i++) {
+			fd = member_reopen(self->id, 0, busy->cpus[i], 0);
+			ASSERT_LE(0, fd);
+			map = ring_map(fd, PAGES, PROT_READ);
+			ASSERT_NE(MAP_FAILED, map);
+			ASSERT_EQ(0, busy_head(map));
+			munmap(map, ring_len(PAGES));
+			close(fd);
+		}
+		ASSERT_EQ(0, ns_kill(snap));
+	}
+}
+
 TEST_F_TIMEOUT(busy, delete, 1800)
 {
 	struct busy *busy = &self->busy;

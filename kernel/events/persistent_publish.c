@@ -334,6 +334,26 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 	return ret;
 }
 
+/* The first part of leaving, before perf_member_remove() */
+static void begin_leaving(struct perf_leaving *leaving, struct perf_member *member,
+			  struct perf_held *hold)
+{
+	assert_registry();
+	perf_member_set_state(member, PERF_MEMBER_JOINING);
+	*hold = perf_member_unhold(member);
+	perf_persist_leaving(leaving, member->ns, member);
+}
+
+/* The last part of leaving, with an opener of the caller's, without the lock */
+static void finish_leaving(struct perf_leaving *leaving, struct perf_held hold,
+			   struct perf_persist_ns *gone)
+{
+	perf_persist_left(leaving);
+	perf_member_release(hold);
+	if (gone)
+		perf_persist_remove(gone);
+}
+
 /*
  * The end of joining, after start_joining(), whatever came of it. Drops the lock. If @ret is
  * 0, @member takes @absent.
@@ -353,9 +373,7 @@ static void end_joining(struct perf_member *member, int ret, struct cpumask *abs
 		member->absent = absent; /* in the place of the name */
 	} else if (member->ns) {
 		/* It was a member for a moment, in which a trigger may have stopped it. */
-		perf_member_set_state(member, PERF_MEMBER_JOINING);
-		hold = perf_member_unhold(member);
-		perf_persist_leaving(&leaving, member->ns, member);
+		begin_leaving(&leaving, member, &hold);
 		gone = perf_member_remove(member);
 	} else {
 		perf_member_set_state(member, PERF_MEMBER_NONE);
@@ -363,10 +381,7 @@ static void end_joining(struct perf_member *member, int ret, struct cpumask *abs
 	mutex_unlock(&perf_persist_lock);
 
 	if (leaving.ns)
-		perf_persist_left(&leaving);
-	perf_member_release(hold);
-	if (gone)
-		perf_persist_remove(gone);
+		finish_leaving(&leaving, hold, gone);
 	if (ns) {
 		finish_publishing(member->event);
 		perf_persist_appeared(ns);
@@ -527,24 +542,11 @@ long perf_persist_join_fd(struct perf_persist_ns *ns, const s32 __user *ufd)
 	return ret;
 }
 
-/* The last part of leaving, with an opener of the caller's, without the lock */
-static void finish_leaving(struct perf_leaving *leaving, struct perf_held hold,
-			   struct perf_persist_ns *gone)
-{
-	perf_persist_left(leaving);
-	perf_member_release(hold);
-	if (gone)
-		perf_persist_remove(gone);
-}
-
 /* What @hold and the namespace returned are for, see finish_leaving(). */
 static struct perf_persist_ns *start_leaving(struct perf_leaving *leaving,
 					     struct perf_member *member, struct perf_held *hold)
 {
-	assert_registry();
-	perf_member_set_state(member, PERF_MEMBER_JOINING);
-	*hold = perf_member_unhold(member);
-	perf_persist_leaving(leaving, member->ns, member);
+	begin_leaving(leaving, member, hold);
 	kfree(member->absent);
 	member->absent = NULL;
 	member->for_trigger = false;

@@ -47,22 +47,18 @@ bool persistent_record__has_vital_features(struct perf_session *session)
 	return true;
 }
 
-/* Pipes and the like have nothing to sync. */
+/* With its name, unless nobody may read the directory. Pipes have nothing to sync. */
 static int sync_output(struct perf_data *data)
 {
-	int err;
+	int err = record_file__sync(perf_data__fd(data), NULL, NULL);
 
-	if (fsync(perf_data__fd(data)) && errno != EINVAL && errno != EROFS) {
-		err = -errno;
-		pr_err("failed to write perf data, error: %m\n");
-		return err;
-	}
-	/* Its name, too. Where nobody may read the directory, there is no way to. */
-	err = data->is_pipe ? 0 : record_file__sync_dir(data->path);
+	if (!err && !data->is_pipe)
+		err = record_file__sync_dir(data->path);
 	if (!err || err == -EACCES)
 		return 0;
+
 	errno = -err;
-	pr_err("failed to sync the directory of %s, error: %m\n", data->path);
+	pr_err("failed to write perf data, error: %m\n");
 	return err;
 }
 

@@ -136,8 +136,8 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 /* Whoever asks again later finds the same in memory, unless perf ends. */
 static const char *memory__advice(const struct record_memory *memory)
 {
-	return memory->ending ? "What is in memory is lost." :
-				"What is in memory stays there, try again.";
+	return memory->ending ? " What is in memory is lost." :
+				" What is in memory stays there, try again.";
 }
 
 static int memory__dump(struct record_memory *memory)
@@ -147,7 +147,7 @@ static int memory__dump(struct record_memory *memory)
 
 	if (err) {
 		errno = -err;
-		pr_err("Cannot write %s: %m. %s\n", path ?: "samples", memory__advice(memory));
+		pr_err("Cannot write %s: %m.%s\n", path ?: "samples", memory__advice(memory));
 	} else {
 		memory->daemon.nr_dumps++;
 		record_daemon__prune(&memory->daemon, path);
@@ -229,7 +229,7 @@ static int memory__append_dump(struct record_memory *memory)
 		if (!quiet)
 			fprintf(stderr, "[ perf record: dump %d written ]\n", memory->nr_dumps);
 	} else {
-		pr_err("Cannot write dump %d: %s. %s\n", memory->nr_dumps + 1,
+		pr_err("Cannot write dump %d: %s.%s\n", memory->nr_dumps + 1,
 		       record_append__why(err),
 		       record_append__can_retry(&memory->append, err) ?
 		       memory__advice(memory) : "");

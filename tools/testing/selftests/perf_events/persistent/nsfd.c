@@ -317,46 +317,6 @@ TEST_F(nsfd, perffs_enabled)
 	EXPECT_EQ(-ENOENT, read_file(path, text, sizeof(text)));
 }
 
-/* What a program with more rights writes where another one has it write is not its own. */
-TEST_F(nsfd, perffs_opener)
-{
-	int fds[2], child_fd, fd, pidfd;
-	char path[512];
-	pid_t pid;
-
-	if (geteuid())
-		SKIP(return, "needs root");
-	ASSERT_EQ(0, mount_perffs());
-	snprintf(path, sizeof(path), PERFFS_DIR "/%s/spares", self->ns);
-	ASSERT_EQ(0, pipe(fds));
-	pid = fork_child();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		fd = become(NOBODY, cap_bit(CAP_PERFMON) | cap_bit(CAP_DAC_OVERRIDE));
-		if (!fd)
-			fd = open(path, O_WRONLY);
-		if (write(fds[1], &fd, sizeof(fd)) == sizeof(fd))
-			pause();
-		_exit(0);
-	}
-	close(fds[1]);
-	ASSERT_EQ(sizeof(child_fd), read(fds[0], &child_fd, sizeof(child_fd)));
-	ASSERT_LE(0, child_fd);
-	pidfd = syscall(SYS_pidfd_open, pid, 0);
-	ASSERT_LE(0, pidfd);
-	fd = syscall(SYS_pidfd_getfd, pidfd, child_fd, 0);
-	ASSERT_LE(0, fd);
-
-	/* Others cannot have the owner pay for memory. */
-	EXPECT_EQ(-EPERM, neg_errno(write(fd, "2", 1)));
-	EXPECT_EQ(0, write_file(path, "2"));
-	EXPECT_EQ(1, write(fd, "0", 1));
-	close(fd);
-	close(pidfd);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* An event that people add has the clock of the others whose buffer it is to write to. */
 TEST_F(nsfd, perffs_clock)
 {

@@ -725,33 +725,62 @@ TEST_F(rights, names_in_sysfs)
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
-/* A program with more rights writes its messages to what it was given. */
-TEST_F(rights, perffs_opener)
+/* What another process that has become @uid, with @caps, opens for writing; it stays until killed. */
+static int open_by_other(const char *path, uid_t uid, __u64 caps, pid_t *pid)
 {
-	int pidfd, fd, child_fd, to_parent[2];
-	char path[512], text[8];
-	pid_t pid;
+	int pidfd, fd, child_fd = -1, to_parent[2];
 
-	ASSERT_EQ(0, mount_perffs());
-	snprintf(path, sizeof(path), PERFFS_DIR "/%s/enabled", self->ns);
-	ASSERT_EQ(0, pipe(to_parent));
-	pid = fork_child();
-	if (!pid) {
-		drop_caps(privileges());
-		fd = open(path, O_WRONLY);
+	if (pipe(to_parent))
+		return -errno;
+	*pid = fork_child();
+	if (!*pid) {
+		fd = become(uid, caps) ?: open(path, O_WRONLY);
 		if (write(to_parent[1], &fd, sizeof(fd)) == sizeof(fd))
 			pause();
 		_exit(0);
 	}
-	ASSERT_EQ((ssize_t)sizeof(child_fd), read(to_parent[0], &child_fd, sizeof(child_fd)));
-	ASSERT_LE(0, child_fd);
-	pidfd = syscall(SYS_pidfd_open, pid, 0);
-	ASSERT_LE(0, pidfd);
-	fd = syscall(SYS_pidfd_getfd, pidfd, child_fd, 0);
+	close(to_parent[1]);
+	if (read(to_parent[0], &child_fd, sizeof(child_fd)) != sizeof(child_fd) || child_fd < 0)
+		return -1;
+	pidfd = syscall(SYS_pidfd_open, *pid, 0);
+	fd = neg_errno(syscall(SYS_pidfd_getfd, pidfd, child_fd, 0));
+	close(pidfd);
+	close(to_parent[0]);
+	return fd;
+}
+
+/* A program with more rights writes its messages to what it was given. */
+TEST_F(rights, perffs_opener)
+{
+	char path[512], text[8];
+	pid_t pid;
+	int fd;
+
+	ASSERT_EQ(0, mount_perffs());
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/enabled", self->ns);
+	fd = open_by_other(path, 0, 0, &pid);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EACCES, neg_errno(write(fd, "0", 1)));
 	EXPECT_EQ(2, read_file(path, text, sizeof(text)));
 	EXPECT_EQ('1', text[0]);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Nor can others have it spend what the owner may lock. */
+TEST_F(rights, perffs_payer)
+{
+	char path[512];
+	pid_t pid;
+	int fd;
+
+	ASSERT_EQ(0, mount_perffs());
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s/spares", self->ns);
+	fd = open_by_other(path, NOBODY, cap_bit(CAP_PERFMON) | cap_bit(CAP_DAC_OVERRIDE), &pid);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EPERM, neg_errno(write(fd, "2", 1)));
+	EXPECT_EQ(0, write_file(path, "2"));
+	EXPECT_EQ(1, write(fd, "0", 1));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }

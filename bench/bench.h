@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the programs of the benchmark have in common. All end when something fails. */
+/* Helpers for the programs of the benchmark. They end the program on any error. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -21,7 +21,7 @@ static inline unsigned long long nsecs(clockid_t clock)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* On @cpu, or -1 for what persistent events are opened with. */
+/* @cpu: the CPU, or -1 to open a namespace or a member by its id */
 static inline int event_open(struct perf_event_attr *attr, int cpu)
 {
 	int fd;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Those who are recorded while perf record --daemon writes files.
+ * Loads that perf record --daemon records while it writes files.
  *
  * usage: daemon CPU
  *        daemon tasks NUMBER COMMAND
  *
- * With a CPU: system calls, each with its number in all arguments, which getppid() ignores, and
- * some user code in between. What is missing of them can be told.
+ * With a CPU: make system calls on it, with some user code in between. Each call has its number
+ * in all arguments, which getppid() ignores, so missing records can be detected.
  *
- * With tasks: runs COMMAND so many times, 1,000 times a second if that can be.
+ * With tasks: run COMMAND NUMBER times, if possible 1,000 times a second.
  */
 #define _GNU_SOURCE
 #include <err.h>

@@ -4,13 +4,13 @@
 #
 # usage: daemon.sh DAEMON PERF DUMPS TASKS OUT
 #
-# Leaves what perf record --daemon wrote in OUT/MODE.N. MODE is
-#   live   it copies memory while the kernel writes there
-#   pause  it lacks the capability for that, so recording pauses for the copy
+# Writes the files of perf record --daemon to OUT/MODE.N. MODE is
+#   live   perf copies memory while the kernel writes to it
+#   pause  perf lacks the capability for that, so recording pauses for the copy
 #   none   nobody asks for a file, until the end
-# perf has CPU 0 for itself, and the others are full of system calls.
+# perf has CPU 0 for itself, and system calls keep the other CPUs busy.
 #
-# In OUT/tasks is what it did while so many short tasks were run, see daemon.py.
+# OUT/tasks has the results of running TASKS short tasks, see daemon.py.
 set -u -o pipefail
 
 daemon=$(realpath "$1") perf=$(realpath "$2") dumps=$3 tasks=$4 out=$5
@@ -25,7 +25,7 @@ die()
 	exit 1
 }
 
-# until_there COMMAND...
+# until_there COMMAND...: try COMMAND until it succeeds, for a minute
 until_there()
 {
 	local i
@@ -42,7 +42,7 @@ wrote()
 	[ "$(grep -c 'wrote ' "$log")" -ge "$1" ]
 }
 
-# start SAYS OPTION... [COMMAND...]
+# start SAYS COMMAND...: start a daemon with COMMAND, which must print SAYS
 start()
 {
 	local says=$1
@@ -60,7 +60,7 @@ stop()
 	until_there test ! -e pid
 }
 
-# record MODE SAYS DUMPS [COMMAND...]: what runs perf
+# record MODE SAYS DUMPS [COMMAND...]: record with a perf that COMMAND runs
 record()
 {
 	local mode=$1 says=$2 dumps=$3 filter='' cpu i
@@ -73,7 +73,7 @@ record()
 	done
 	start "$says" "$@" "$perf" record -o perf.data --daemon --pid-file pid -a \
 		-M "$((8 * cpus))M" -e raw_syscalls:sys_enter --filter "$filter"
-	# Until memory is full
+	# Wait until memory is full
 	sleep 4
 	for ((i = 1; i <= dumps; i++)); do
 		kill -USR1 "$pid"
@@ -95,7 +95,7 @@ aux_size()
 	stat -c %s perf.data.auxiliary
 }
 
-# tasks with little memory: the auxiliary file is written again several times
+# Run the tasks with little memory, so that perf rewrites the auxiliary file several times.
 run_tasks()
 {
 	start 'is written on' "$perf" record -o perf.data --daemon --pid-file pid -a \
@@ -104,7 +104,7 @@ run_tasks()
 	{
 		echo "tasks $tasks"
 		echo "size $(aux_size)"
-		# Of all its threads, also those that end
+		# This counts all threads of perf, including those that end.
 		"$perf" stat -e task-clock -x, -o stat -p "$pid" \
 			"$daemon" tasks "$tasks" /bin/true || die "tasks"
 		awk -F, '/task-clock/ { print "cpu", $1 * 1000000 }' stat

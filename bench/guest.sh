@@ -1,23 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The part of scripts/bench.sh that runs in the guest, and of hardware.sh that records.
+# The part of scripts/bench.sh that runs in the guest. hardware.sh uses it, too, to record.
 #
 # usage: guest.sh -l LOAD -p PERF [-L LTTNG] [-r ROUNDS] [-t | -e COUNTERS] [-w]
 #                 CONFIG[,CONFIG...] ROW...
 #
 #   -l  the program load
 #   -p  the perf to record with
-#   -L  what scripts/lttng.sh has made
+#   -L  the directory that scripts/lttng.sh has made
 #   -r  rounds of each load
-#   -t  by the clock instead of by instructions
-#   -e  by what perf stat counts on the CPU
-#   -w  do the load for ever, after READY, for the profile by function
+#   -t  measure time instead of instructions
+#   -e  measure these counters of the CPU with perf stat
+#   -w  print READY and run the load forever, for the profile by function
 #
-# CONFIG is what records: none, ftrace (an instance), lttng (a snapshot session),
-# overwrite (a perf that is alive) or persistent (a namespace). Prints a line for each
-# ROW that it can record:
+# CONFIG is the recorder: none, ftrace (an instance), lttng (a snapshot session),
+# overwrite (a running perf) or persistent (a namespace). Prints a line for each ROW that
+# the recorder supports:
 #   CONFIG ROW COST-OF-ONE-TIME LEAST LARGEST COUNTED NANOSECONDS BYTES-AN-EVENT
-# with -e
+# or with -e
 #   CONFIG ROW TIMES COUNTED... BYTES-AN-EVENT
 
 set -u
@@ -42,7 +42,7 @@ shift
 tracing=/sys/kernel/tracing
 tmp=$(mktemp -d) || exit
 data=$tmp/data log=$tmp/log
-# What there is to be stopped: namespaces, processes, and the probe.
+# What cleanup() has to stop: namespaces, processes, and the probe
 names=() pids=() probe=''
 
 # shellcheck disable=SC2317 # called by trap
@@ -67,8 +67,8 @@ die()
 	exit 1
 }
 
-# What is recorded, by how many recorders, and under which load. A round is shorter
-# than the time from tick to tick.
+# row ROW: set the event, the number of recorders and the load. A round of the load is
+# shorter than the time between two ticks.
 row()
 {
 	event=raw_syscalls:sys_enter do=getppid times=1000
@@ -81,7 +81,8 @@ row()
 		recorders=2 times=500
 		;;
 	chain)
-		# Of the kernel alone, as ftrace and LTTng have it: a few frames here.
+		# Only chains of the kernel, as in ftrace and LTTng: they have a few
+		# frames here.
 		chain=1 times=300
 		args=(-g --kernel-callchains)
 		;;
@@ -90,7 +91,7 @@ row()
 		;;
 	filter)
 		event=sched:sched_switch do=pipe times=50
-		# All have one.
+		# All events pass this filter.
 		filter='prev_prio > 0'
 		args=(--filter "$filter")
 		;;
@@ -98,7 +99,7 @@ row()
 		event=kprobes:bench times=500
 		;;
 	clock)
-		# Every 100 us: a round has many of them, and the ticks, too.
+		# Every 100 us: a round has many samples, and also ticks.
 		event=cpu-clock do=spin times=10000000
 		args=(-c 100000 -g)
 		;;
@@ -114,16 +115,17 @@ run_load()
 
 	[ "$do" != spin ] || n=15
 	if [ $forever = 1 ]; then
-		# Once before: all that is done only once is over.
+		# A first run does all that is done only once.
 		"$load" -n "$times" -r 5 "$do" >/dev/null
 		echo READY >&2
 		n=3 times=1000000000
 	fi
 	if [ -n "$counters" ]; then
-		# On the CPU, as counters of a task make each switch dearer.
+		# Count on the CPU: counters of a task would make each switch more
+		# expensive.
 		taskset -c "$cpu" "$perf" stat -C "$cpu" -x ' ' -o "$tmp/stat" -e "$counters" \
 			"$load" -n "$times" -r "$n" "$do" >/dev/null || die 'perf stat'
-		# Two rounds more come before those that the load looks at.
+		# The load runs two more rounds before the ones that it measures.
 		awk -v times=$((times * (n + 2))) '
 			/^[0-9<]/ { line = line " " ($1 ~ /^</ ? "-" : $1) }
 			END { print times line }' "$tmp/stat"
@@ -138,8 +140,8 @@ measure()
 	result=$(run_load) || die "load $do"
 }
 
-# Bytes in the buffers for each event, from the perf.data of each recorder: perf writes to it
-# what is there.
+# The bytes in the buffers for each event, from the perf.data of each recorder, to which
+# perf writes the samples as they are in the buffers
 sample_size()
 {
 	local i
@@ -162,7 +164,7 @@ sample_size()
 	done | awk '{ sum += $1 } END { printf "%.1f\n", sum }'
 }
 
-# The same of namespaces, where perf writes more than there is in the buffers.
+# The same for namespaces, where perf writes larger samples than there are in the buffers
 kept_size()
 {
 	local i
@@ -221,10 +223,10 @@ run_lttng()
 		"$lttng/bin/$1" "${@:2}" >"$log" 2>&1 || { cat "$log" >&2; die "$*"; }
 }
 
-# Its modules and its daemon stay, so the others are measured in another guest. The
-# daemon looks for modules where the host has none, so /usr/lib is covered by links to all
-# that is there, and one more. Only where nothing of the host's can be written, and not
-# below a directory that cleanup() removes.
+# The modules and the daemon of LTTng stay, so other recorders need another guest. The
+# daemon looks for modules in /usr/lib, where the host has none: cover /usr/lib with a
+# directory of links to all that is there, and to the modules. Do this only in a guest
+# that cannot write to the host's files, and not below a directory that cleanup() removes.
 start_lttng()
 {
 	local old=/run/lttng-old new=/run/lttng-new
@@ -246,7 +248,7 @@ record_lttng()
 	local i what
 
 	case $event in
-	# It records how a system call ends whenever it records how one begins.
+	# LTTng always records both the entry and the exit of a system call.
 	raw_syscalls:*) what=(--syscall --all) ;;
 	kprobes:*) what=(--probe=__x64_sys_getppid bench) ;;
 	*:*) what=("${event#*:}") ;;
@@ -267,7 +269,7 @@ record_lttng()
 	run_lttng lttng destroy --all
 }
 
-# Ready when it has opened its events: then it answers.
+# perf record answers when it has opened its events.
 record_overwrite()
 {
 	local i fd answer ctl=() ack=()
@@ -319,12 +321,12 @@ record_persistent()
 
 case " $* " in
 *' kprobe '*)
-	# The same for all, and there for none only when nobody uses it.
+	# All recorders use the same probe. With none it exists, but is not used.
 	echo 'p:kprobes/bench __x64_sys_getppid' >>$tracing/kprobe_events || die 'no kprobe'
 	probe=kprobes/bench
 	;;
 esac
-# The one that the load stays on.
+# The CPU that the load stays on
 cpu=$(awk '/^Cpus_allowed_list/ { sub(/.*[-,\t]/, ""); print }' /proc/self/status)
 
 for config in "${configs[@]}"; do

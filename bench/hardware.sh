@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What a record costs on this machine, by the counters of its processor: nothing, an
-# ftrace instance, perf record --overwrite and a namespace, each beside the same loads.
-# For a machine of your own, as root, with the kernel and perf of the series; in a guest
-# it counts time if there are no counters. Leaves nothing behind.
+# Measure the cost of a record on this machine, with the counters of its processor:
+# without a recorder, with an ftrace instance, perf record --overwrite and a namespace,
+# under the same loads. Run it as root on your own machine, with the kernel and perf of
+# the series. Without counters, as in a guest, it measures time. It leaves nothing behind.
 #
 # usage: hardware.sh [-p PERF] [-r ROUNDS] [-n TIMES] [ROW...]
 #
 #   -p  the perf to use (perf)
-#   -r  how often each is measured, in turn; what is printed is the median (5)
-#   -n  rounds of the load each time, of 1000 system calls or 50 switches there and back
-#       (1000)
+#   -r  how often each recorder is measured, in turn; the median is printed (5)
+#   -n  rounds of the load in each measurement, with 1000 system calls or 50 switches
+#       there and back (1000)
 #
-# ROW is one of those of bench/README.md that are not about time: getppid, pipe (both,
-# if none is named), kprobe, two, filter, chain.
+# ROW is a row of bench/README.md that is not about time: getppid, pipe (the default is
+# these two), kprobe, two, filter, chain.
 
 set -euo pipefail
 
@@ -61,7 +61,7 @@ else
 	say 'this kernel keeps no events (CONFIG_PERF_EVENTS_PERSISTENT): no namespace'
 fi
 
-# Those that this processor has.
+# Find the counters that this processor has.
 counters=()
 for counter in cycles instructions cache-misses; do
 	if "$perf" stat -x ' ' -o "$tmp/stat" -e $counter -a true 2>/dev/null &&

@@ -4,20 +4,20 @@
 #
 # usage: idle.sh LOAD PERF SECONDS CONFIG...
 #
-# CONFIG is what records: none, persistent (a namespace, its creator gone), overwrite
-# (perf record --overwrite) or daemon (the same under perf daemon). Prints, each
-# after CONFIG:
-#   task NAME NUMBER WAKEUPS SWITCHES NANOSECONDS   of tasks that are there for it
+# CONFIG is the recorder: none, persistent (a namespace, its creator has exited),
+# overwrite (perf record --overwrite) or daemon (the same under perf daemon). Prints
+# these lines, each after CONFIG:
+#   task NAME NUMBER WAKEUPS SWITCHES NANOSECONDS   tasks of the recorder
 #   work FUNCTION TIMES     work items that ran, by function
 #   count switches TIMES    context switches of the whole system
-#   count wakeup TIMES      calls of perf_event_wakeup(), which irq_work makes
-#   count bytes NUMBER      that were written to its buffers
+#   count wakeup TIMES      calls of perf_event_wakeup() by irq_work
+#   count bytes NUMBER      bytes that were written to the buffers
 set -u
 
 load=$(realpath "$1") perf=$(realpath "$2") seconds=$3
 shift 3
 tracing=/sys/kernel/tracing
-# What watches must not be what is recorded, so it has an instance of its own.
+# Watch with a separate ftrace instance, so that this is not recorded.
 watch=$tracing/instances/idle
 works=$watch/events/workqueue/workqueue_execute_start
 events=(raw_syscalls:sys_enter sched:sched_switch sched:sched_wakeup
@@ -41,7 +41,7 @@ tasks()
 	done | sort
 }
 
-# NAME WAKEUPS SWITCHES NANOSECONDS of each task
+# stats TID...: TID NAME WAKEUPS SWITCHES NANOSECONDS of each task
 stats()
 {
 	local tid dir
@@ -58,7 +58,7 @@ stats()
 	done
 }
 
-# Histograms start from nothing when they are made anew.
+# A new histogram starts empty.
 hist()
 {
 	echo "$1:keys=function.sym" >$works/trigger || die 'no histogram'
@@ -122,7 +122,7 @@ stop_daemon()
 	rm -rf $daemon_base
 }
 
-# Whether records are written: what perf itself says the kernel's counter has.
+# running CONFIG: check that the recorder is running
 running()
 {
 	case $1 in
@@ -139,11 +139,11 @@ measure()
 
 	before=$(tasks)
 	"start_$config"
-	# Until it has opened and mapped all it needs.
+	# Wait until it has opened and mapped all it needs.
 	sleep 5
 	running "$config"
 	after=$(tasks)
-	# Kernel workers come and go; what they do is counted below.
+	# Kernel workers come and go; their work is counted below.
 	mapfile -t new < <(comm -13 <(echo "$before") <(echo "$after"))
 	mapfile -t new < <(for tid in "${new[@]}"; do
 		case $(cat "/proc/$tid/comm" 2>/dev/null) in
@@ -177,12 +177,12 @@ measure()
 
 echo 'p:kprobes/idle_wakeup perf_event_wakeup' >>$tracing/kprobe_events || die 'no kprobe'
 mkdir $watch
-# It stays on all the time, so that no code changes under those who run it.
+# The probe stays on all the time, so that no code is patched while others run it.
 echo 1 >$watch/events/kprobes/idle_wakeup/enable
-# Or there are no wake-ups in /proc/PID/sched.
+# Without this, /proc/PID/sched has no wake-ups.
 echo 1 >/proc/sys/kernel/sched_schedstats
 
-# A loaded system: system calls, switches, and programs that come and go.
+# Load the system with system calls, switches, and programs that come and go.
 again()
 {
 	while :; do

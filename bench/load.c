@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loads for the benchmark: each does the same thing over and over, and says what
- * one time of it cost.
+ * Loads for the benchmark: each repeats one operation, and prints the cost of one
+ * operation.
  *
  * usage: load [-t] [-n TIMES] [-r ROUNDS] getppid|pipe|spin
  *
- *   getppid  a system call that does next to nothing
- *   pipe     a byte to another process on the same CPU and back: two switches
+ *   getppid  a system call that does almost nothing
+ *   pipe     send a byte to another process on the same CPU and back: two switches
  *   spin     user code, 16 calls deep
  *
- *   -n  times in a round
- *   -r  rounds; what is printed is that of the median round. Between ticks of
- *       the timer there are several rounds, so that has none in it
- *   -t  print nanoseconds by the clock instead of the time stamp counter's,
- *       which QEMU's -icount shift=0 turns into instructions
+ *   -n  operations in a round
+ *   -r  rounds; the cost is that of the median round. There are several rounds between
+ *       ticks of the timer, so the median round has no tick in it
+ *   -t  print nanoseconds of the clock instead of counts of the time stamp counter,
+ *       which are instructions with QEMU's -icount shift=0
  *
- * Prints the cost of one time, the least and the largest of a round, and how much
- * the counter and the clock went on in all.
+ * Prints the cost of one operation: of the median round, the least and the largest;
+ * then the total counts of the counter and of the clock.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -45,7 +45,7 @@ static void do_getppid(unsigned long n)
 		syscall(SYS_getppid);
 }
 
-/* Half a pair: whoever has the byte passes it on and waits for it. */
+/* One of two processes: the one that has the byte sends it and waits for it to come back. */
 static void do_pipe(unsigned long n)
 {
 	char c = 0;
@@ -74,7 +74,7 @@ static void start_pipe(void)
 	close(there[0]);
 }
 
-/* Frames for a call chain to walk; none of the calls may become a jump. */
+/* Make frames for call chains; the compiler must not turn a call into a jump. */
 static __attribute__((noipa)) void deep(int depth, unsigned long n)
 {
 	if (depth) {
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	cost = calloc(rounds, sizeof(*cost));
 	if (!cost)
 		err(1, "calloc");
-	/* What is touched for the first time costs more. */
+	/* Touch all memory and run the load before, as the first time costs more. */
 	memset(cost, 1, rounds * sizeof(*cost));
 	load(n);
 	load(n);

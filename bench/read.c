@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How fast buffers can be copied out, each as who reads it would.
+ * Measure how fast buffers can be copied, in the way that their readers do it.
  *
- * usage: read memory BYTES		memcpy() of as many
+ * usage: read memory BYTES		memcpy() of BYTES
  *        read namespace NAME		all buffers of a namespace
- *        read file FILE...		what is in them, as cat does, until they would wait
+ *        read file FILE...		read files, as cat does, until a read would block
  *
- * Prints how many bytes that were, and nanoseconds. What is copied goes to memory
- * that was touched before.
+ * Prints the number of bytes, and nanoseconds. The destination is memory that was
+ * touched before.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -22,7 +22,7 @@
 
 #include "bench.h"
 
-/* As cat takes */
+/* The size of cat's reads */
 #define CHUNK		(128 * 1024)
 #define MAX_BUFFER	(64 * 1024 * 1024)
 
@@ -50,7 +50,7 @@ static size_t read_memory(size_t size, const char *from)
 	return size;
 }
 
-/* Map, copy, and ask what of it is whole. */
+/* Map the buffer, copy it, and ask which part of the copy is intact. */
 static size_t read_member(unsigned long long ns_id,
 			  const struct perf_event_persist_member *member)
 {

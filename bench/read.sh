@@ -4,9 +4,9 @@
 #
 # usage: read.sh LOAD READ PERF ROUNDS
 #
-# Buffers of 16 MiB on each CPU: a namespace, an ftrace instance, and perf record
-# --overwrite with its process alive, all full of raw_syscalls:sys_enter. Nothing
-# but the readers runs while they are read. Prints lines of
+# Each CPU has buffers of 16 MiB: of a namespace, an ftrace instance, and a running perf
+# record --overwrite, all full of raw_syscalls:sys_enter. Only the readers run while they
+# are read. Prints lines of
 #   ROUND WHAT BYTES NANOSECONDS
 set -u
 
@@ -24,7 +24,7 @@ die()
 	exit 1
 }
 
-# More of them than fit.
+# Make more records than fit.
 fill()
 {
 	local cpu pids=()
@@ -47,7 +47,7 @@ read_memory() { "$read" memory $((cpus * pages * 4096)); }
 read_namespace() { "$read" namespace read; }
 read_ftrace() { "$read" file $instance/per_cpu/cpu*/trace_pipe_raw; }
 
-# Both write a perf.data to memory.
+# This and read_sigusr2() write a perf.data to memory.
 read_perf-ctl()
 {
 	local start
@@ -58,7 +58,7 @@ read_perf-ctl()
 	rm ns.data
 }
 
-# Until it says that it has written the file.
+# Measure the time until perf record says that it has written the file.
 read_sigusr2()
 {
 	local start before i
@@ -87,7 +87,7 @@ for ((round = 0; round <= rounds; round++)); do
 	fill
 	for what in memory namespace ftrace perf-ctl sigusr2; do
 		result=$("read_$what") || exit
-		# The first time is for what is done only once.
+		# Skip the first round, as some things are done only once.
 		[ $round = 0 ] || echo "$round $what $result"
 	done
 done

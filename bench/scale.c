@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a namespace costs while many others exist, on many CPUs, or with many
- * events: instructions, where QEMU's -icount shift=0 makes the time stamp counter
- * count them, and bytes.
+ * Measure the cost of a namespace while many others exist, on many CPUs, or with many
+ * events: in instructions, which the time stamp counter counts with QEMU's
+ * -icount shift=0, and in bytes.
  *
  * usage: scale [-n NAMESPACES] [-c CPUS] [-e EVENTS] [-r ROUNDS] [-m | -p PERF]
  *
- *   -n  namespaces that exist, one of which is worked with
- *   -c  CPUs that they are on, instead of all
- *   -e  events in that one on each CPU; the first has a buffer of a page, and the
- *       others write to it. All others have one event on each CPU
- *   -r  rounds; what is printed is the median
- *   -m  print what the others take in memory, and what as many ordinary events do
- *   -p  work with this perf
+ *   -n  the number of namespaces; the operations are done on one of them
+ *   -c  the CPUs that they are on, instead of all
+ *   -e  the events of this namespace on each CPU; the first has a buffer of a page, and
+ *       the others write to it. All other namespaces have one event on each CPU
+ *   -r  rounds; the median is printed
+ *   -m  print the memory of the other namespaces, and of as many ordinary events
+ *   -p  measure commands of this perf
  *
  * Prints lines of
  *   NAMESPACES CPUS EVENTS OPERATION OBJECTS INSTRUCTIONS LEAST LARGEST
- * where OBJECTS is how many members or namespaces the operation was about, or
+ * where OBJECTS is the number of members or namespaces of the operation, or
  *   NAMESPACES CPUS EVENTS memory WHAT MEMBERS BYTES-OF-SLAB
  */
 #define _GNU_SOURCE
@@ -45,7 +45,7 @@
 static int nr_cpus, nr_events = 1, nr_namespaces = 1, rounds = 9;
 static long page;
 static char *copy;
-/* Of the namespace that is worked with; events of a CPU stand together. */
+/* The namespace that is measured. The events of a CPU are next to each other. */
 static int *fds;
 static void **maps;
 static unsigned long long *ids;
@@ -60,7 +60,7 @@ static void *map_buffer(int fd)
 	return map;
 }
 
-/* Counts nothing, and nothing of what is done here makes a record of it. */
+/* Dummy events count nothing, and nothing in this program causes records of them. */
 static void make_events(int per_cpu)
 {
 	struct perf_event_attr attr = {
@@ -136,11 +136,11 @@ static int open_member(unsigned long long event_id, int cpu, unsigned long long 
 }
 
 /*
- * Operations: each returns how many objects it was about. Whoever finds or opens a
- * namespace or a buffer is checked for the right to each event that writes to it.
+ * Operations. Each returns its number of objects. When a namespace or a buffer is found
+ * or opened, the kernel checks the right to each event that writes to it.
  */
 
-/* What of creating is perf's own */
+/* The part of creating that perf needs for any event */
 static int do_make(void)
 {
 	make_events(nr_events);
@@ -236,7 +236,7 @@ static int do_open(void)
 {
 	int i;
 
-	/* All at once: whoever closes the last one looks at each event of the buffer. */
+	/* Open all before closing any: the last close looks at each event of the buffer. */
 	for (i = 0; i < nr_cpus * nr_events; i++)
 		fds[i] = open_member(ids[i], -1, 0);
 	for (i = 0; i < nr_cpus * nr_events; i++)
@@ -244,7 +244,7 @@ static int do_open(void)
 	return nr_cpus * nr_events;
 }
 
-/* As a program that knows of one event does: the first one on each CPU. */
+/* Open the first event on each CPU, as a program does that knows only one event. */
 static int do_by_cpu(void)
 {
 	int cpu;
@@ -254,7 +254,7 @@ static int do_by_cpu(void)
 	return nr_cpus * nr_events;
 }
 
-/* Each buffer: map it, copy it, ask what of it is whole. */
+/* For each buffer: map it, copy it, and ask which part of the copy is intact. */
 static int do_read(void)
 {
 	int cpu;
@@ -282,7 +282,7 @@ static int do_switch(void)
 	return nr_cpus * nr_events;
 }
 
-/* What of switching is perf's own */
+/* The part of switching that perf needs for any event */
 static int do_switch_each(void)
 {
 	int i, n = nr_cpus * nr_events;
@@ -310,7 +310,7 @@ static void close_all(void)
 		close(fds[i]);
 }
 
-/* In this order, as often as there are rounds; what is not counted stands around. */
+/* Each round runs these in this order. @before and @after are not counted. */
 static struct operation {
 	const char		*name;
 	int			(*func)(void);
@@ -355,7 +355,7 @@ static void print_costs(const char *name, int objects, unsigned long long *cost)
 	printf(" %d %llu %llu %llu\n", objects, cost[rounds / 2], cost[0], cost[rounds - 1]);
 }
 
-/* What was freed is freed, after grace periods; waiting costs no instructions. */
+/* Wait for grace periods, so that memory is really freed. Waiting costs no instructions. */
 static void settle(void)
 {
 	sleep(1);
@@ -370,7 +370,7 @@ static void measure(void)
 	for (i = 0; i < ARRAY_SIZE(operations); i++)
 		operations[i].cost = calloc(rounds, sizeof(*operations[i].cost));
 
-	/* The first time some things are done that are not done again. */
+	/* Round -1 is not counted, as some things are done only the first time. */
 	for (r = -1; r < rounds; r++) {
 		for (i = 0; i < ARRAY_SIZE(operations); i++) {
 			struct operation *op = &operations[i];
@@ -409,7 +409,7 @@ static long mem_bytes(const char *key)
 	errx(1, "no %s in /proc/meminfo", key);
 }
 
-/* In slabs, without what they keep for the next one */
+/* The bytes in slabs, without free objects that the slabs keep */
 static long slab_bytes(void)
 {
 	glob_t files;
@@ -467,8 +467,8 @@ static void delete_others(void)
 }
 
 /*
- * The second time: what is allocated once, or is kept for the next one, is there
- * then. The pages of buffers are not in slabs.
+ * Measure the second time: memory that is allocated only once, or kept for reuse, is
+ * there then. The pages of buffers are not in slabs.
  */
 static void measure_memory(void)
 {
@@ -501,7 +501,7 @@ static void measure_memory(void)
 	}
 }
 
-/* CPU time of a command of perf in ns, which are instructions */
+/* The CPU time of a command of perf in ns, which are instructions with -icount */
 static unsigned long long run(const char *perf, const char *command)
 {
 	char words[128], *argv[MAX_ARGS + 1] = { (char *)perf };

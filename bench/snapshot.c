@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it costs to take a snapshot, and how long it holds up who records: in
- * instructions, where QEMU's -icount shift=0 makes a nanosecond of one.
+ * Measure the cost of a snapshot, and for how long it delays recording: in instructions,
+ * which are nanoseconds with QEMU's -icount shift=0.
  *
  * usage: snapshot [-g NSEC] [-k KEEP] [-r ROUNDS] [-x COMMAND] HOW...
  *
- *   nothing          to compare with
+ *   nothing          no snapshot, to compare with
  *   namespace NAME   PERF_EVENT_IOC_SNAPSHOT
  *   spare NAME       the same, with a spare buffer allocated before
- *   file FILE        "1" written to it, as ftrace has it
+ *   file FILE        write "1" to FILE, as for ftrace
  *   dump PID LOG     SIGUSR2 to a perf record, until it writes "Dump" to LOG, a fifo
  *
- *   -g  meanwhile a timer interrupts every so many nanoseconds (0: none does)
+ *   -g  the period of a timer that interrupts meanwhile, in nanoseconds (0: no timer)
  *   -k  how many snapshots a namespace keeps (1)
- *   -r  that many snapshots, and one before (100)
- *   -x  done after each of them, without the timer
+ *   -r  the number of snapshots (100); one more comes before them
+ *   -x  a command to run after each snapshot, without the timer
  *
  * Prints
  *   SNAPSHOTS CPU-TIME LEAST LARGEST LATE INTERRUPTS
- * CPU-TIME is that of who takes the snapshot, this process or perf record, without
- * what it sleeps: the median, the least and the largest. LATE is how much later than
- * it should an interrupt came at the most, INTERRUPTS how many there were.
+ * CPU-TIME, LEAST and LARGEST are the median, the least and the largest CPU time of the
+ * process that takes the snapshot: this one, or perf record. LATE is the largest delay of
+ * an interrupt, INTERRUPTS their number.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -134,7 +134,7 @@ static void take(void)
 	case DUMP:
 		if (kill(pid, SIGUSR2))
 			err(1, "kill");
-		/* It may take no notice of a signal that comes too early. */
+		/* perf record may miss a signal that comes too early. */
 		alarm(60);
 		do {
 			len = read(fd, said, sizeof(said) - 1);
@@ -217,19 +217,19 @@ int main(int argc, char **argv)
 	if (!cost)
 		err(1, "calloc");
 
-	/* The first is for what is done only once. */
+	/* Round -1 is not counted, as some things are done only the first time. */
 	for (i = -1; i < rounds; i++) {
 		if (how == SPARE)
 			do_ioctl(fd, PERF_EVENT_IOC_SPARES, &spares, "SPARES");
 		switch_timer(1);
-		/* What goes on when perf has said that it is done is over. */
+		/* perf may still be busy after its message: wait until it is done. */
 		usleep(10000);
 		read_timer(NULL);
 		start = nsecs(taker_clock);
 		take();
 		if (i >= 0)
 			cost[i] = nsecs(taker_clock) - start;
-		/* With what is done for it later, as by a worker. */
+		/* Include later work for the snapshot, such as that of a worker. */
 		usleep(10000);
 		switch_timer(0);
 		read_timer(i >= 0 ? &late : NULL);

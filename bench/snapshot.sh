@@ -4,16 +4,16 @@
 #
 # usage: snapshot.sh SNAPSHOT LOAD PERF
 #
-# Who takes them: nobody, to compare with; a namespace, the same with spare buffers, an ftrace instance, and
-# perf record --overwrite with its process alive; each has 1 MiB. Prints lines of
-#   cost WHAT [what SNAPSHOT prints]          full of system calls, no timer
-#   timer WHAT RECORDS [what SNAPSHOT prints] of interrupts that come every 20 us
+# Compares snapshots of a namespace, of one with spare buffers, of an ftrace instance, and
+# of a running perf record --overwrite, each of 1 MiB, with no snapshot. Prints lines of
+#   cost WHAT [output of SNAPSHOT]           buffers full of system calls, no timer
+#   timer WHAT RECORDS [output of SNAPSHOT]  records of interrupts every 20 us
 set -u -o pipefail
 
 snapshot=$(realpath "$1") load=$(realpath "$2") perf=$(realpath "$3")
 tracing=/sys/kernel/tracing
 instance=$tracing/instances/snapshot
-# What the timer of SNAPSHOT does, and nobody else's.
+# Record only the timer of SNAPSHOT.
 timer=timer:hrtimer_expire_entry
 function=$(awk '$3 == "perf_swevent_hrtimer" { print "0x" $1 }' /proc/kallsyms)
 pages=256
@@ -26,8 +26,8 @@ die()
 	exit 1
 }
 
-# start_HOW, stop_HOW, and records_HOW, which prints how many there are in all.
-# $args is what the program gets.
+# start_HOW, stop_HOW, and records_HOW, which prints the number of all records. start_HOW
+# sets args[] to the arguments of SNAPSHOT.
 start_nothing() { args=(nothing); }
 stop_nothing() { :; }
 records_nothing() { echo 0; }
@@ -69,7 +69,7 @@ start_ftrace()
 	echo $((pages * 4)) >$instance/buffer_size_kb
 	echo "$filter" >"$instance/events/${event/://}/filter"
 	echo 1 >"$instance/events/${event/://}/enable"
-	# Allocated here, as it is for each that follows.
+	# Allocate the snapshot buffer here, so that all measured snapshots are alike.
 	echo 1 >$instance/snapshot
 	args=(file "$instance/snapshot")
 }
@@ -80,7 +80,7 @@ stop_ftrace()
 	rmdir $instance
 }
 
-# What was swapped out comes back with the next snapshot: each is counted once.
+# A record that is swapped out comes back with the next snapshot, so count each one once.
 records_ftrace()
 {
 	cat $instance/trace >>entries
@@ -94,7 +94,7 @@ start_dump()
 		--filter "$filter" -a >/dev/null 2>said &
 	recorder=$!
 	exec 5<>said
-	# It takes the signal when it has opened its events.
+	# Wait until it has opened its events and handles the signal.
 	while [ "$(awk '{ print $3 }' /proc/$recorder/stat)" != S ] ||
 	      ! grep -q perf_event /proc/$recorder/maps; do
 		kill -0 "$recorder" || die 'perf record'

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Apply the series to somebody's own git tree of the kernel.
+# Apply the series to a git tree of the kernel that the user has.
 #
 # usage: apply.sh TREE [SERIES]
 #
 #   SERIES  only this one and those before it, as in "2-cost"
 #
-# The commits are made in a clone that shares the tree's objects. The tree gets
-# them when all fit, as a fast-forward of what it has checked out; else nothing
-# in it changes.
+# The commits are made in a clone that shares the objects of the tree. If all of them
+# apply, the tree is fast-forwarded to them. Otherwise nothing in it changes.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
@@ -40,7 +39,7 @@ if [ -n "$last" ]; then
 	end=$(awk -v name="$last" '$1 == name { print $3 }' "$tmp/ranges")
 	[ -n "$end" ] || die "there is no series '$last'; they are: $(series_names | xargs)"
 fi
-# Git overwrites what .gitignore has, which with Debian's is everything.
+# git overwrites ignored files, and Debian's .gitignore ignores everything.
 lgit diff --name-only --diff-filter=A base "$end" | while read -r file; do
 	if [ -e "$tree/$file" ] || [ -L "$tree/$file" ]; then
 		die "$tree has a file of its own called $file; move it away first"
@@ -69,7 +68,7 @@ tgit()
 name=$(git -C "$tree" config user.name || echo apply)
 email=$(git -C "$tree" config user.email || echo apply@localhost)
 
-# Only what the series touches: to check out all of it takes long.
+# Check out only the directories that the series touches: the whole tree takes long.
 lgit diff --name-only base "$end" | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
 tgit sparse-checkout set --cone --stdin <"$tmp/dirs"
 tgit checkout -q --detach

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Sourced by the scripts that can work on more than one base, when they have set top.
+# Scripts that can work on more than one base source this after they have set $top.
 #
-# BASE: the version of the kernel to work on. The usual one is that of the file BASE, and
-# what is made of it is in build/ itself. Each other one is a folder of bases/, with a file
-# BASE of its own, and what is made of it is in build/VERSION/.
+# BASE in the environment: the version of the kernel to work on. The default is the version
+# in the file BASE, which is built in build/. Every other version has a folder in bases/
+# with its own file BASE, and is built in build/VERSION/.
 #
-# A base may have the kernel's half of the series alone. Its kernel is used with the perf of the
-# usual base then, as a perf is for any kernel.
+# A base may have only the kernel's half of the series. Its kernel is then used with the
+# perf of the default base, as any perf works with any kernel.
 #
-# Sets base_name (empty for the usual one), base_dir, base_file and base_build; base_perf, where
-# perf is built, and base_perf_linux, the tree that it is built of.
+# Sets base_name (empty for the default), base_dir, base_file and base_build; base_perf,
+# where perf is built, and base_perf_linux, the source tree of that perf.
 
 base_name=${BASE-}
 # shellcheck disable=SC2034,SC2154 # for who sources this, and set there
@@ -25,7 +25,7 @@ else
 	fi
 fi
 
-# Has the base commits of perf?
+# base_has_perf: true if the series of the base has commits for perf
 base_has_perf()
 {
 	local name file

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What perf record --daemon loses while it writes a file, and for how long it holds up who is
-# recorded: with an unnamed namespace, and with overwrite buffers that pause. And what it takes to
-# write down what is known of many short tasks. See bench/README.md.
+# Measure what perf record --daemon loses while it writes a file, and for how long it
+# delays the recorded tasks: with an unnamed namespace, and with overwrite buffers that
+# pause. Also measure the cost of recording the names of many short tasks. See
+# bench/README.md.
 #
 # usage: bench-daemon.sh
 #
 # Environment:
-#   DAEMON_DUMPS  files of each (5)
+#   DAEMON_DUMPS  files of each kind (5)
 #   DAEMON_TASKS  short tasks (3000)
 
 set -euo pipefail
@@ -20,7 +21,7 @@ tasks=${DAEMON_TASKS:-3000}
 mkdir -p "$out"
 "$top/scripts/build.sh" bench
 rm -rf "$top/build/out/daemon"
-# A nanosecond is an instruction, however busy this machine is.
+# With icount, a nanosecond is an instruction, however busy this machine is.
 VM_ACCEL=icount VM_LOG=$out/daemon.log "$top/scripts/vm.sh" -s 2 -m 2048 -t 3600 \
 	"$top/bench/daemon.sh" "$out/daemon" "$top/build/perf/perf" "$dumps" "$tasks" \
 	/tmp/out/daemon

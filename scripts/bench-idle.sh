@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What a recorder does while nobody reads it: tasks, wake-ups, switches, CPU time,
-# work items, irq_work. Fails when a namespace has any of that. See bench/README.md.
+# Measure what a recorder costs while nobody reads it: tasks, wake-ups, switches, CPU time,
+# work items, irq_work. Fails if a namespace has any of these. See bench/README.md.
 #
 # usage: bench-idle.sh
 #
 # Environment:
-#   IDLE_SECONDS  how long each is watched (60)
+#   IDLE_SECONDS  for how long each recorder is watched (60)
 
 set -euo pipefail
 

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# How fast full buffers are read, beside memcpy(), ftrace and perf record that is
-# told to dump: by the clock, as ratios. And what a record takes in the merge of as many
-# buffers as few machines have CPUs, and how much memory perf on 4 and on 32 CPUs. See
-# bench/README.md.
+# Measure how fast full buffers are read, compared with memcpy(), ftrace and the dumps of
+# perf record: in time, as ratios. Also measure the time per record when perf merges up to
+# 256 buffers, and the memory that perf needs on 4 and on 32 CPUs. See bench/README.md.
 #
 # usage: bench-read.sh
 #
 # Environment:
-#   READ_ROUNDS  how often each reads, in turn (5)
+#   READ_ROUNDS  how often each of them reads, in turn (5)
 
 set -euo pipefail
 
@@ -22,7 +21,7 @@ VM_LOG=$out/read.log "$top/scripts/vm.sh" -s 4 -m 3072 -t 1800 \
 	"${READ_ROUNDS:-5}" >"$out/read.times"
 "$top/bench/read.py" "$out/read.times"
 
-# merge WHERE RINGS [OPTION...]: the fastest round; prints WHERE RINGS MIB RECORDS NS PEAK
+# merge WHERE RINGS [OPTION...]: print WHERE RINGS MIB RECORDS NS PEAK of the fastest round
 merge()
 {
 	local where=$1 rings=$2 i

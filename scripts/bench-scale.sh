@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What creating, listing, opening, reading and deleting cost while many namespaces
-# exist, on many CPUs, and with many events; and what a namespace takes in memory.
-# Fails when a cost grows faster than what is asked for. See bench/README.md.
+# Measure the cost to create, list, open, read and delete namespaces while many of them
+# exist, on many CPUs, and with many events; and the memory of a namespace. Fails if a
+# cost grows faster than the size of the request. See bench/README.md.
 #
 # usage: bench-scale.sh
 #
@@ -20,8 +20,9 @@ read -ra cpus <<<"${SCALE_CPUS:-1 4 16 64}"
 read -ra namespaces <<<"${SCALE_NAMESPACES:-1 10 100 1000}"
 read -ra events <<<"${SCALE_EVENTS:-1 10 100 500}"
 
-# guest CPUS SECONDS SCRIPT [ARG...]: lines of results. CPUs that wait for each
-# other to boot would take most of the time.
+# guest CPUS SECONDS SCRIPT [ARG...]: print the results of SCRIPT in a guest. CPUs boot
+# one by one (cpuhp.parallel=off): in parallel they would spend most of the time waiting
+# for each other.
 guest()
 {
 	local cpu=$1 limit=$2

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What a record costs, beside what else records. See bench/README.md.
+# Measure the cost of a record, compared with other recorders. See bench/README.md.
 #
 # usage: bench.sh [-c | -s | -S | -t | -p CONFIG ROW]
 #
-#   -c  only what the recording path costs now, compared with bench/stored.json
-#   -s  the same, but store it
-#   -S  only what a snapshot costs
-#   -t  by the clock instead of by instructions, in guests of four CPUs
-#   -p  where the instructions go, by function; CONFIG is none, ftrace, overwrite,
+#   -c  only the cost of the recording path, compared with bench/stored.json
+#   -s  the same, but store the result there
+#   -S  only the cost of a snapshot
+#   -t  measure time instead of instructions, in guests of four CPUs
+#   -p  a profile of the instructions by function; CONFIG is none, ftrace, overwrite,
 #       persistent, or plain for the unpatched kernel
 #
 # Environment:
@@ -44,7 +44,7 @@ build_base()
 	LINUX=$linux build_kernel "$base" "$configs"
 }
 
-# guest KERNEL CONFIGS [OPTIONS]: lines of results
+# guest KERNEL CONFIGS [OPTIONS]: print the results of a guest
 guest()
 {
 	local k=$1 configs=$2
@@ -55,7 +55,7 @@ guest()
 		-l "$load" -p "$top/build/perf/perf" "$@" "$configs" $rows
 }
 
-# Results of LTTng, if it can be had for this kernel.
+# Get the results of LTTng, if it is available for this kernel.
 lttng()
 {
 	rm -f "$out/lttng" "$out/lttng-version"
@@ -68,7 +68,7 @@ lttng()
 	mv "$out/lttng.new" "$out/lttng"
 }
 
-# What taking a snapshot costs, on a kernel in which ftrace can do that, too.
+# Measure the cost of a snapshot, on a kernel where ftrace can take snapshots, too.
 snapshots()
 {
 	build_kernel "$snapshot" "$snapshot_configs" >&2
@@ -94,8 +94,8 @@ case ${1-} in
 	kernel=$snapshot configs=$snapshot_configs
 	;;
 -t)
-	# Code is patched while other CPUs run it, which QEMU does not emulate well
-	# enough: a guest oopses now and then. So these kernels test their branches.
+	# QEMU does not emulate well that code is patched while other CPUs run it: a guest
+	# oopses now and then. So these kernels have no patched branches (JUMP_LABEL).
 	kernel=$top/build/kernel
 	base=$top/build/kernel-base
 	configs=$top/configs/vm.config
@@ -133,9 +133,9 @@ case ${1-} in
 	;;
 -t)
 	build_base
-	# What vm.sh finds, or the caller's VM_ACCEL
+	# Use the accelerator that vm.sh finds, or the caller's VM_ACCEL
 	accel='' cpus=4
-	# An emulated timer is as late as the host is busy.
+	# No rows with timers: an emulated timer is late when the host is busy.
 	rows=${BENCH_ROWS:-getppid pipe kprobe}
 	: >"$out/times"
 	for round in $(seq "${BENCH_ROUNDS:-5}"); do

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Build what the guest runs. Does nothing when nothing changed.
+# Build what the guest runs. Does nothing if no source has changed.
 #
 # usage: build.sh kernel|perf|selftests|bench|module
 #
-# Environment, for other kernels than the usual one:
+# Environment, for kernels other than the default:
 #   LINUX    source tree (build/linux)
 #   KERNEL   O= directory of the kernel (build/kernel)
-#   PERF     and of perf (build/perf)
-#   BASE     which base, see base-lib.sh; all is in build/BASE then
+#   PERF     O= directory of perf (build/perf)
+#   BASE     which base, see base-lib.sh; the defaults are then in build/BASE
 #   CONFIGS  config fragments, the last one wins (configs/vm.config)
 
 set -euo pipefail
@@ -23,7 +23,7 @@ selftests=$base_build/selftests
 bench=$base_build/bench
 dir=$src/tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)
-# What our own make was called with is not for the other makefiles.
+# Options of the make that called this script are not for the other makefiles.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 "$top/scripts/deps.sh" "$1"
@@ -33,9 +33,8 @@ if command -v ccache >/dev/null; then
 	cc='ccache gcc'
 fi
 
-# build OUT CHECK COMMAND...: run COMMAND unless nothing that the find
-# expression CHECK selects is newer than the last time. make alone would take
-# ten seconds to find that out.
+# build OUT CHECK COMMAND...: run COMMAND if any file that the find expression CHECK
+# selects is newer than the last build. make alone would need ten seconds to find that out.
 build()
 {
 	local out=$1 newer
@@ -50,7 +49,7 @@ build()
 		newer=$(find "${check[@]}" -newer "$out/.built" -print -quit)
 		[ -n "$newer" ] || return 0
 	fi
-	# The time of the start: what is edited meanwhile is newer.
+	# Take the time at the start, so that files that are edited meanwhile are newer.
 	touch "$out/.building"
 	echo "build: ${out#"$top"/}"
 	"$@" 8>&-
@@ -64,7 +63,7 @@ make_kernel()
 	make -s -C "$src" O="$kernel" headers
 }
 
-# Without what only some machines have, and what takes long to build.
+# Build perf without parts that need special packages or take long to build.
 make_perf()
 {
 	make -s -C "$src/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "$jobs" \
@@ -72,8 +71,8 @@ make_perf()
 		{ tail -n 40 "$perf/build.log" >&2; return 1; }
 }
 
-# -B: the rules of selftests do not know of the kernel's headers. The modules
-# are made for each kernel, see below.
+# -B: the rules of the selftests do not depend on the kernel's headers. The test modules
+# are built for each kernel, see make_module().
 make_selftests()
 {
 	make -s -B -C "$dir" OUTPUT="$selftests" CC="$cc" TEST_GEN_MODS_DIR= \
@@ -86,8 +85,7 @@ make_selftests()
 		sed -n 's/^persistent://p' >"$selftests/list"
 }
 
-# Each of the programs is a file. "make test" builds them, too, so that they keep up with
-# the ABI.
+# Each program is one file. "make test" builds them, too, so that they keep up with the ABI.
 make_bench()
 {
 	local file
@@ -107,7 +105,8 @@ make_module()
 case ${1-} in
 kernel)
 	configs=${CONFIGS:-$top/configs/vm.config}
-	# What the base calls otherwise comes after the first, which is for all kernels.
+	# Options that have another name in this base come after the first fragment, which
+	# is for all kernels.
 	[ -z "$base_name" ] || configs="${configs%% *} $base_dir/config${configs#"${configs%% *}"}"
 	# shellcheck disable=SC2086 # a list
 	"$top/scripts/config.sh" "$src" "$kernel" $configs

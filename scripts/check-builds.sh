@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Build the kernel in the ways in which it can be configured and that are not
-# tested in a guest, and compare the warnings with those of the unpatched base.
+# Build the kernel with configurations and for architectures that are not tested in a
+# guest, and compare the warnings with those of the unpatched base.
 #
 # usage: check-builds.sh [NAME...]
 #
-# Fails if one does not build, or if there is a warning that the base does not
-# give. The results are in build/builds/.
+# Fails if a configuration does not build, or gives a warning that the base does not give.
+# The results are in build/builds/.
 
 set -uo pipefail
 
@@ -57,7 +57,7 @@ build()
 	"${make[@]}" vmlinux >"$dir.log" 2>&1
 }
 
-# Without line numbers and directories, which differ.
+# warnings LOG: the warnings in it, without line numbers and directories, which differ
 warnings()
 {
 	grep -E 'warning:|error:|WARNING:' "$1" |

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Show that the code which records a sample does not know of persistent events:
-# compile it with and without the option, and compare the instructions.
+# Show that persistent events do not change the code that records a sample: compile it with
+# and without CONFIG_PERF_EVENTS_PERSISTENT, and compare the instructions.
 #
 # usage: check-fastpath.sh SOURCE CONFIG OUT
 #
-# Calls go to other addresses and names where functions elsewhere in the file
-# have grown, so the functions are compared as the assembler got them: by
-# symbol, with local labels numbered from one in each function.
+# Addresses differ if other functions in the file have grown, so the assembly is compared:
+# function by function, with the local labels numbered from one in each.
 
 set -eu
 
@@ -42,7 +41,7 @@ for set in off on; do
 		awk -v f="$f" '
 			$0 == f ":"		{ on = 1 }
 			on && /^\t\.size\t/	{ exit }
-			# Comments name what has a number of its own in each build.
+			# Comments contain numbers that differ in each build.
 			{ sub(/[ \t]*#.*/, "") }
 			on && !/^\t\.(loc|file|cfi|p2align|section|text|previous|pushsection|popsection)/ {
 				while (match($0, /\.L[A-Za-z]*[0-9]+|\.[0-9]+(b|f)?/)) {

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Calls between the files of persistent events in the kernel go down only, or stay on
-# a floor. The comment of persistent_internal.h says which file is on which floor.
+# Check the layers ("floors") of the files of persistent events in the kernel: a file may
+# call only functions of lower floors or of its own floor. The comment at the head of
+# persistent_internal.h says which file is on which floor.
 #
 # usage: check-floors.sh
 #
-# Prints each use of what an upper floor has, and fails if there is any.
+# Prints each use of a function of an upper floor, and fails if there is any.
 
 set -euo pipefail
 
@@ -33,13 +34,13 @@ for file in persistent*.c read_*.c; do
 	fi
 done
 
-# Without comments, which may speak of anything
+# code FILE: its code without comments, which may mention any function
 code()
 {
 	sed -n '/^#include/!p' "$1" | gcc -w -fpreprocessed -dD -E -P -x c -
 }
 
-# What a file has for others
+# functions FILE: the functions that it has for other files
 functions()
 {
 	code "$1" | sed -n '/^static/!s/^[a-z][a-z_ *]* \**\([a-z_][a-z_0-9]*\)(.*[^;]$/\1/p'

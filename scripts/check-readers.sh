@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Read namespaces while four CPUs write as fast as they can, and look at every
-# record; let processes die before they are read, and look for their symbols.
+# Read namespaces while four CPUs write as fast as they can, and check every record. Let
+# processes exit before their samples are read, and check that these have symbols.
 #
 # usage: check-readers.sh
 #
 # Environment:
-#   READS  how often the buffers are read (10000), one of them in a hundred by perf
+#   READS  how often the buffers are read (10000), one time in a hundred by perf
 #
 # The logs are in build/check-readers/.
 
@@ -22,7 +22,7 @@ export TORN_READS=$reads PERSISTENT_TORN_READS=$((reads / 100 + 1))
 cd "$top/build/linux/tools/perf" || exit
 failed=0
 
-# guest NAME PATTERN COMMAND...: its figure is the line with the pattern
+# guest NAME PATTERN COMMAND...: run COMMAND in a guest, and print the figure, from PATTERN on
 guest()
 {
 	local log=$logs/$1 pattern=$2
@@ -39,7 +39,7 @@ guest()
 	fi
 }
 
-# The second line of a script is its name.
+# test_name TEST: its name for perf test, which is the second line of the script
 test_name()
 {
 	sed -n '2s/^# *//p' "$tests/$1.sh"

@@ -1,36 +1,36 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Check every commit of all series by itself, as those who receive it will.
+# Check every commit of all series by itself, as its reviewers will.
 #
 # usage: check-series.sh [-l] [-c COLUMNS] [N | N-M | SERIES]...
 #
-#   -l          all commits as a whole instead: what they make of the base, and only
-#               the objects of files that they touch, not all of a kernel
+#   -l          check all commits as one change of the base instead, and build only
+#               the objects of files that they touch, not a whole kernel
 #   -c COLUMNS  only these columns of the table, as in "am style"
 #   N, N-M      only these commits, counted from the base
 #   SERIES      only the commits of this series, as in "1-fixes"
 #
-# Prints a table with a row for each commit; "-" is what it cannot change, "?"
-# what was not asked for and not seen before:
+# Prints a table with a row for each commit. "-" marks a check that the commit cannot
+# affect, "?" one that was not requested and has no result from before:
 #
 #   am      its patch applies and gives its tree
-#   style   checkpatch.pl --strict, less what scripts/checkpatch.allow argues,
+#   style   checkpatch.pl --strict, except for what scripts/checkpatch.allow explains,
 #           and shellcheck as perf runs it
-#   words   codespell, of the message and of what it adds
-#   doc     kernel-doc says nothing that it does not say of the base
+#   words   codespell, on the message and on added lines
+#   doc     kernel-doc gives no warning that it does not give on the base
 #   who     get_maintainer.pl finds a person for each file
 #   on off  the kernel builds with CONFIG_PERF_EVENTS_PERSISTENT on and off, and W=1
-#           gives no warning that it does not give on the base; "=": there is
-#           no such option yet, so off is on
-#   sparse  neither does sparse, of on and off
+#           gives no warning that it does not give on the base; "=": the option does
+#           not exist yet, so off is the same as on
+#   sparse  sparse gives no warning either, with on and off
 #   perf    perf builds; it has no option, and its warnings are errors
 #   tests   the selftests build without a warning
 #
-# What was found good is remembered by the content that it depends on, in
-# build/check-series/good, so that a walk goes on where it was interrupted,
-# and a commit is checked again only when it could matter. The logs of what was
-# not good are in build/check-series/log.
+# Good results are kept in build/check-series/good, under a hash of the contents that they
+# depend on. So the script continues where it was interrupted, and checks a commit again
+# only if something relevant has changed. The logs of failed checks are in
+# build/check-series/log.
 
 # shellcheck disable=SC2317 # cell calls most of these functions
 set -uo pipefail
@@ -57,7 +57,7 @@ jobs=-j$(nproc)
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 "$top/scripts/deps.sh" kernel perf selftests check series || exit
-# The tools are Debian's, and so has to be their python.
+# The tools are Debian's, so they need Debian's python.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cc=gcc
 ! command -v ccache >/dev/null || cc='ccache gcc'
@@ -67,7 +67,7 @@ exec 9>"$work/.lock"
 flock -n 9 || die 'it is running already'
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-# A stage that was interrupted has said nothing about its commit.
+# An interrupted check must not count as a failure of its commit.
 trap 'exit 130' INT TERM
 
 hash_of() { sha256sum | cut -c1-24; }
@@ -76,9 +76,9 @@ tools=$({ gcc --version; sparse --version; grep -hE '^(# )?CONFIG_' \
 	"${configs[@]}"; } | hash_of)
 all_touched=$(lgit diff --name-only --no-renames base HEAD)
 
-# --- What a commit touches, by what can be built of it.
+# --- What a commit touches, by what is built from it.
 
-# Objtool, which works on each object of the kernel, is made of these.
+# objtool, which works on each object of the kernel, is built from these.
 objtool_trees='^tools/(objtool|lib/subcmd|include|build|scripts|arch)/'
 perf_trees='^tools/(perf|lib|include|build|scripts|arch)/'
 
@@ -104,9 +104,9 @@ checkout()
 	git -C "$src" checkout -q -f --detach "$1"
 }
 
-# --- Warnings. Without line numbers, so that they can be compared with those of
-# the base. Of a file that the series touches each one counts; of another they
-# depend on how often it is included.
+# --- Warnings. Line numbers are removed, so that they can be compared with those of the
+# base. For a file that the series touches, each warning counts. For other files, their
+# number depends on how often the file is included, so each text counts once.
 warnings()
 {
 	sed -E -e "s#[^ ]*/check-series/src/##g" -e 's/:[0-9]+(:[0-9]+)?:/:/g' "$@" |
@@ -115,7 +115,8 @@ warnings()
 	grep -vF "$all_touched" "$tmp/warnings" | sort -u
 }
 
-# new_warnings FILE OF-BASE: fails if there are any, and prints them
+# new_warnings FILE OF-BASE: print warnings that the base does not have, and fail if there
+# are any
 new_warnings()
 {
 	! comm -23 <(warnings "$1" | sort) <(sort "$2") | grep .
@@ -181,7 +182,7 @@ check_doc()
 	return "$status"
 }
 
-# Of a file that nobody looks after on the base there is nobody to be found.
+# A file without a maintainer on the base may stay without one.
 who_of()
 {
 	local file=$1 answer
@@ -197,7 +198,7 @@ export -f who_of
 check_who()
 {
 	export linux
-	# What was deleted is nobody's.
+	# Deleted files need no maintainer.
 	# shellcheck disable=SC2016 # for the shell that xargs starts
 	! for file in $touched; do
 		[ ! -e "$linux/$file" ] || echo "$file"
@@ -209,25 +210,25 @@ kernel_make()
 {
 	local o=$work/$1
 	shift
-	# The kernel-doc part of W=1 is a check of its own.
+	# check_doc() does the kernel-doc part of W=1.
 	make -s -C "$src" O="$o" CC="$cc" HOSTCC="$cc" LOCALVERSION= W=1 cmd_checkdoc= \
 		"$jobs" "$@"
 }
 
 kernel_config()
 {
-	# What depends on it goes, too.
+	# Options that depend on it must be off, too.
 	printf '# CONFIG_%s is not set\n' PERF_EVENTS_PERSISTENT PERF_PERSISTENT_KUNIT_TEST \
 		SAMPLE_PERF_PERSISTENT >"$work/off.config"
 	echo 'CONFIG_PERF_EVENTS_PERSISTENT=y' >"$work/on.config"
-	# Most objects do not know of the option.
+	# Most objects are the same with and without the option.
 	[ "$1" = on ] || [ -e "$work/off" ] || [ ! -e "$work/on/vmlinux.o" ] ||
 		cp -a "$work/on" "$work/off"
 	"$top/scripts/config.sh" "$src" "$work/$1" "${configs[@]}" \
 		"$work/$1.config"
 }
 
-# objects SET FILE...: those that this configuration has
+# objects SET FILE...: the objects of these files that this configuration builds
 objects()
 {
 	local file set=$1
@@ -238,9 +239,9 @@ objects()
 		*) continue ;;
 		esac
 		[ -e "$src/$file" ] || continue
-		# Is included there, and no object of its own.
+		# This file is included there and has no object of its own.
 		[ "$file" != kernel/sched/clock.c ] || file=kernel/sched/build_utility.c
-		# Without the option nothing of it is built, nor before there is one.
+		# Without the option, or before it exists, these files are not built.
 		if [[ $file = @(kernel/events/persistent|samples/perf_persistent/)*.c ]] &&
 		   { [ "$set" = off ] ||
 		     ! grep -qs PERF_EVENTS_PERSISTENT "$src/init/Kconfig"; }; then
@@ -250,21 +251,21 @@ objects()
 	done
 }
 
-# build SET LOG FILE...: the kernel in $src, or in the short form its objects for FILEs
+# build SET LOG FILE...: build the kernel in $src, or with -l only its objects of FILEs
 build()
 {
 	local set=$1 log=$2 files
 	shift 2
 	mapfile -t files < <(objects "$set" "$@")
 	kernel_config "$set" >"$log" 2>&1 || return
-	# These are built whatever else was, so that what they say is in the log.
+	# Build these in any case, so that their warnings are in the log.
 	[ ${#files[@]} -eq 0 ] || (cd "$src" && touch "${files[@]/%.o/.c}")
 	if [ "$whole" = 1 ]; then
 		kernel_make "$set" "${files[@]}"
 	elif [ $# -gt 0 ] || [ "$commit" = "$last" ]; then
 		kernel_make "$set" vmlinux modules
 	else
-		# Objtool alone.
+		# Only objtool
 		kernel_make "$set" prepare
 	fi >>"$log" 2>&1
 }
@@ -278,7 +279,7 @@ run_sparse()
 	kernel_make "$set" C=2 "${files[@]}" >"$log" 2>&1
 }
 
-# The base has no option, so one build of it is on and off.
+# The base does not have the option, so one build of it stands for on and off.
 base_kernel()
 {
 	local files
@@ -287,7 +288,7 @@ base_kernel()
 	[ ! -e "$base_log.$tools" ] || return 0
 	mapfile -t files < <(kernel_files <<<"$all_touched")
 	rm -f "$base_log".*
-	# What is built already says nothing any more.
+	# Objects that are built already would give no warnings again.
 	[ "$whole" = 1 ] || rm -rf "$work/on"
 	if ! { checkout base && commit=base build on "$base_log.log" "${files[@]}" &&
 	       run_sparse on "$base_log.sparse.log" "${files[@]}"; }; then
@@ -321,7 +322,7 @@ check_sparse()
 	base_kernel || return
 	checkout "$commit" || return
 	mapfile -t files < <(kernel_files <<<"$touched")
-	# The commit with the option is the first that builds the files of the feature.
+	# The commit that adds the option is the first one that builds the files of the feature.
 	if grep -qE '\.h$|^init/Kconfig$' < <(printf '%s\n' "${files[@]}"); then
 		mapfile -t files < <(kernel_files <<<"$all_touched")
 	fi
@@ -364,7 +365,7 @@ check_tests()
 
 failed=0
 
-# cell NAME KEY COMMAND...: sets $cell
+# cell NAME KEY COMMAND...: run the check unless it has a good result, and set $cell
 cell()
 {
 	local name=$1 key log=$logs/$number-$1.log
@@ -467,7 +468,7 @@ else
 	heading=''
 	for range; do
 		if ! [[ $range =~ ^[0-9]+(-[0-9]+)?$ ]]; then
-			# From the line of its first commit to that of its last.
+			# The range from the first to the last commit of the series
 			range=$(grep -n " $range\$" "$tmp/commits" | sed -n 's/:.*//; 1p; $p' | paste -sd-)
 			[ -n "$range" ] || die "there is no series like that; they are: $(series_names | xargs)"
 		fi

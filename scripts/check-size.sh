@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Show how much code the series add to the kernel in which instructions are counted, and
-# that the templates of tracepoints, of which there is one for each class of events, are no
-# larger than without them.
+# Show how much code the series add to the kernel of the benchmark, and check that the
+# templates of tracepoints (perf_trace_*(), one for each event class) have not grown.
 #
 # usage: check-size.sh [VMLINUX...]
 #
-#   VMLINUX  only print the sizes of these
+#   VMLINUX  only print the sizes of these files
 #
-# Four kernels: the base, the series up to 2-cost, and all series without and with
-# CONFIG_PERF_EVENTS_PERSISTENT. Those of the bench are used again.
+# Builds four kernels: the base, the series up to 2-cost, and all series without and with
+# CONFIG_PERF_EVENTS_PERSISTENT. Kernels of the benchmark are reused.
 
 set -euo pipefail
 
@@ -21,7 +20,7 @@ build=$top/build
 configs="$top/configs/vm.config $top/configs/bench.config"
 off=$build/size-off.config
 
-# functions VMLINUX: type, name and size of each
+# functions VMLINUX: type, name and size of each function
 functions()
 {
 	nm -S --defined-only "$1" | awk '
@@ -33,21 +32,21 @@ functions()
 		NF == 4 && $3 ~ /^[tTwW]$/ { print $3, $4, value($2) }'
 }
 
-# templates VMLINUX: name and size of each of the templates. The others of that name are
-# functions that these call, or that have to do with them.
+# templates VMLINUX: name and size of each template. Other functions with this prefix are
+# helpers.
 templates()
 {
 	functions "$1" | awk '$1 == "t" && $2 ~ /^perf_trace_/ { print $2, $3 }' |
 		grep -vE '^perf_trace_(begin_any|end_task|event_(init|reg|unreg|open|close|perm))[. ]'
 }
 
-# The section itself is as large as its pages.
+# text VMLINUX: the size of all functions. The section is rounded up to whole pages.
 text()
 {
 	functions "$1" | awk '{ sum += $3 } END { print sum + 0 }'
 }
 
-# sum VMLINUX [NAME]: bytes of all templates, or of one
+# sum VMLINUX [NAME]: the bytes of all templates, or of one
 sum()
 {
 	templates "$1" | awk -v name="${2-}" '
@@ -76,7 +75,7 @@ if [ $# -gt 0 ]; then
 	exit
 fi
 
-# tree NAME COMMIT: a checkout of it
+# tree NAME COMMIT: check COMMIT out into build/NAME
 tree()
 {
 	if [ ! -e "$build/$1/Makefile" ]; then

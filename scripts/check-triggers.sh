@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Snapshots while writers number their records, and triggers that fire as fast as
-# they can; and how long it takes from there until all buffers are frozen.
+# Take snapshots while writers number their records, fire triggers as fast as possible, and
+# measure the time from a trigger until all buffers are frozen.
 #
 # usage: check-triggers.sh
 #
 # Environment:
 #   KERNEL          O= directory of the kernel (build/kernel)
-#   SNAPSHOTS       how many are taken (1000)
+#   SNAPSHOTS       the number of snapshots (1000)
 #   TRIGGER_STORM   how often a trigger fires (1000000)
-#   TRIGGER_DELAYS  how often the time is taken (200)
+#   TRIGGER_DELAYS  how often the time is measured (200)
 
 set -euo pipefail
 

@@ -11,10 +11,10 @@ failed=0
 
 check()
 {
-	local name=$1
+	local name=$1 start=$SECONDS
 	shift
 	if "$@"; then
-		echo "check: $name: ok"
+		echo "check: $name: ok, $((SECONDS - start)) s"
 	else
 		echo "check: $name: FAILED"
 		failed=1

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Take what scripts/checkpatch.allow argues from what checkpatch.pl --terse
-# --show-types says.
+# Remove the messages that scripts/checkpatch.allow explains from the output of
+# checkpatch.pl --terse --show-types.
 #
 # usage: checkpatch-argued.sh <SAID
 #
-# Prints the rest, and fails if there is any.
+# Prints the remaining messages, and fails if there are any.
 
 set -uo pipefail
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Remove all that was built. build/linux stays when there is work in it that
-# the series does not have.
+# Remove all that was built. build/linux stays if it has edits that the series does not have.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"

@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Make the .config of an O= directory: tinyconfig with fragments merged in.
+# Create the .config of an O= directory: tinyconfig with fragments merged in.
 #
 # usage: config.sh SOURCE BUILD_DIR FRAGMENT...
 #
-# Fails when an option asked for did not end up in .config, unless this
-# source does not know the option at all: the unpatched base lacks our own.
+# Fails if a requested option is not in the resulting .config, unless this source does not
+# have the option at all: the unpatched base lacks the options of the series.
 
 set -euo pipefail
 
 src=$1 out=$2
 shift 2
 
-# The same as last time? Only the fragments and the options that the series
-# brings ever change.
+# Nothing to do if nothing has changed since the last time. Only the fragments and the
+# options that the series adds ever change.
 stamp=$({
 	cat "$0" "$@"
 	git -C "$src" diff base -- '*Kconfig*'
@@ -31,7 +31,7 @@ make -s -C "$src" O="$tmp" tinyconfig
 	>"$out/merge.log"
 make -s -C "$src" O="$tmp" olddefconfig
 
-# NAME=VALUE of each option, "is not set" being =n; the last fragment wins.
+# NAME=VALUE of each option, where "is not set" counts as =n; the last fragment wins.
 wanted=$(sed -n -e 's/^\(CONFIG_[A-Za-z0-9_]*=.*\)/\1/p' \
 	-e 's/^# \(CONFIG_[A-Za-z0-9_]*\) is not set$/\1=n/p' "$@" |
 	awk -F= '{ v[$1] = $0 } END { for (k in v) print v[k] }' | sort)
@@ -61,6 +61,6 @@ for opt in $wanted; do
 	fi
 done
 
-# The same content keeps its time, so that nothing is built again.
+# Keep the file and its time if the content is the same, so that nothing is built again.
 cmp -s "$tmp/.config" "$out/.config" || cp "$tmp/.config" "$out/.config"
 echo "$stamp" >"$out/.config-stamp"

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Make Debian packages of the kernel and of perf, for trying them on a machine.
+# Build Debian packages of the kernel and of perf, to try them on a machine.
 #
 # usage: deb.sh [-o DIR] [CONFIG]
 #
-#   -o      where the packages are put and made (build/deb)
-#   CONFIG  the kernel's configuration; else that of the running kernel, or
-#           what Debian's linux-config-6.12 has
+#   -o      the directory for the packages and the builds (build/deb)
+#   CONFIG  the configuration of the kernel. The default is that of the running kernel,
+#           or else the one in Debian's linux-config-6.12
 #
-# Debug information is left out: it takes ten times the space and is not needed
-# for perf. Modules are not signed with a key of Debian's.
+# Debug information is left out: it needs ten times the space, and perf does not need it.
+# Modules are not signed with a key of Debian's.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
@@ -29,7 +29,7 @@ shift $((OPTIND - 1))
 config=${1-}
 kernel=$out/kernel perf=$out/perf root=$out/perf-root
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-# bindeb-pkg has scripts in python, perl and sh, which are Debian's.
+# The scripts of bindeb-pkg need Debian's python, perl and sh.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
 "$top/scripts/deps.sh" kernel perf deb
@@ -82,12 +82,13 @@ grep -qx 'CONFIG_PERF_EVENTS_PERSISTENT=y' "$kernel/.config" ||
 
 echo "deb: building the kernel in ${kernel#"$top"/}, log: ${out#"$top"/}/kernel.log"
 rm -f "$out"/*.deb
-# Its packages land beside the O= directory. The dependencies are looked after.
+# The packages are written beside the O= directory. deps.sh has installed the dependencies,
+# so dpkg need not check them (-d).
 KDEB_PKGVERSION=$version-$revision DPKG_FLAGS=-d \
 	DEB_BUILD_PROFILES='pkg.linux-upstream.nokernelheaders pkg.linux-upstream.nokerneldbg' \
 	kmake bindeb-pkg >"$out/kernel.log" 2>&1 ||
 	{ tail -n 30 "$out/kernel.log" >&2; die 'the kernel package was not built'; }
-# For programs that are compiled, and in the way of Debian's.
+# These are for compiling programs, and would replace Debian's.
 rm -f "$out"/linux-libc-dev_*.deb "$out"/linux-upstream_*
 
 echo "deb: building perf, log: ${out#"$top"/}/perf.log"
@@ -99,13 +100,13 @@ make -s -C "$linux/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "-j$(nproc)" \
 	{ tail -n 30 "$out/perf.log" >&2; die 'perf was not built'; }
 strip "$root/usr/bin/perf"
 
-# Which libraries it needs dpkg-shlibdeps finds out, in a source package.
+# dpkg-shlibdeps finds the libraries that perf needs. It works only in a source package.
 mkdir -p "$out/shlibs/debian"
 touch "$out/shlibs/debian/control"
 depends=$(cd "$out/shlibs" && dpkg-shlibdeps -O "$root/usr/bin/perf" 2>/dev/null |
 	sed -n 's/^shlibs:Depends=//p')
-# Without Replaces, so that Debian's perf is removed before this one is unpacked:
-# what its package leaves to clean up it cannot when another perf is there.
+# Conflicts without Replaces: Debian's perf must be removed before this one is unpacked, as
+# its package cannot clean up when another perf is there.
 cat >"$root/DEBIAN/control" <<END
 Package: linux-perf-persistent
 Version: $version-$revision

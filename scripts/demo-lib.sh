@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What demos have in common: each of their commands is shown, run and checked.
+# Common parts of the demos: they show, run and check each of their commands.
 
 demo=$(basename "$0" .sh)
 bold=$'\e[1m' off=$'\e[0m'

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A flight recorder on a machine that has no perf, and no disk: its user space is busybox,
-# and one program. What it recorded is read on this machine, by a perf that knows nothing of
-# it. Every step is a command as a user types it, and is checked.
+# A flight recorder on a machine without perf and without a disk: its user space is
+# busybox and one program. The records are read on this machine, by an unpatched perf.
+# Every step is a command as a user types it, and is checked.
 #
 # usage: demo-notool.sh
 #
 # Environment:
 #   KERNEL  O= directory of the kernel (build/kernel-boot)
-#   PERF    which perf reads it (Debian's)
+#   PERF    the perf that reads the records (Debian's)
 
 set -eu
 
@@ -22,7 +22,7 @@ large=$dir/large root=$dir/root
 rm -rf "$dir"
 mkdir -p "$large" "$root"/{bin,dev,proc,sys,tmp,large}
 
-# Part of its time it spends in the kernel.
+# A program that spends a part of its time in the kernel
 cat >"$dir/marked.c" <<'EOT'
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The flight recorder at work: every step is a command as a user types it, and
-# every step checks what it shows.
+# The flight recorder at work: every step is a command as a user types it, and its output
+# is checked.
 #
-# usage: demo.sh [tour]         boots a guest with four CPUs, then reads what it
-#                               left on this machine, with this machine's perf.
-#                               The tour also shows what other commands there are
+# usage: demo.sh [tour]         boots a guest with four CPUs, then reads its file on
+#                               this machine, with this machine's perf. The tour
+#                               also shows all other commands
 #        demo.sh guest [tour]   the part that runs in the guest
 
 set -eu
@@ -20,7 +20,7 @@ step()
 	printf '\n%s# %s%s\n' "$bold" "$*" "$off"
 }
 
-# The workload: a real compile, many short-lived processes.
+# The workload: a real compile, with many short-lived processes
 compile()
 {
 	rm -rf "/tmp/$1"
@@ -33,21 +33,22 @@ samples()
 	perf script -i "$1" -F comm,event 2>/dev/null | wc -l
 }
 
-# All samples and their call chains, without what perf versions pad differently.
+# listing PERF FILE FIELDS: all samples and their call chains. Versions of perf pad columns
+# differently, so runs of blanks are squeezed.
 listing()
 {
 	"$1" script -f -i "$2" -F "comm,pid,cpu,time,event,$3" 2>/dev/null | tr -s ' '
 }
 
-# perf 6.1 prints addresses of user space in call chains as offsets into the file
-# that is mapped there. Make offsets of ours, too, to compare what it makes of maps.
+# perf 6.1 prints user space addresses in call chains as offsets into the mapped file. Turn
+# the addresses of our perf into offsets, too, so that the listings can be compared.
 as_offsets()
 {
 	sed -E '/\((\[[^v]|.*\.ko)/! s/^(\t *)[0-9a-f]+ \(.*\+0x([0-9a-f]+)\)$/\1\2/
 		s/(\s[0-9a-f]+) \(.*\)$/\1/'
 }
 
-# All the other ways to look at it.
+# All other commands that look at the recorder
 tour()
 {
 	step 'What is in there? Each event and CPU, how far back it reaches, what was overwritten.'

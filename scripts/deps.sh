@@ -4,7 +4,7 @@
 #
 # usage: deps.sh GROUP...
 #
-# A group is what one of the build steps needs; see below.
+# A group is the packages that one of the build steps needs; see below.
 
 set -eu
 

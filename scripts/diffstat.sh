@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# How much of perf's own files in the kernel the series change: lines added and
-# removed, by commit and by series. New files are not in it.
+# Show how much the series change perf's existing files in the kernel: lines added and
+# removed, by commit and by series. New files do not count.
 #
 # usage: diffstat.sh [-s] [SERIES]...
 #
 #   -s      by series only
-#   SERIES  only these, as in "1-fixes"; else all, and the sums of the feature and of all
+#   SERIES  only these, as in "1-fixes"; the default is all, with the sums of the feature
+#           and of all
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
@@ -45,7 +46,7 @@ core.c      ring_      internal  linux/    uapi/linux/
 END
 feature_from='' feature_to=''
 while read -r name from to; do
-	# The feature's part of the kernel.
+	# The series of the feature in the kernel
 	if [[ $name = [3-6]-* ]]; then
 		feature_from=${feature_from:-$from} feature_to=$to
 	fi

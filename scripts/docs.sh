@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Build what the series documents: the manual pages of perf, the kernel's pages
-# as HTML, kernel-doc comments, the ABI of sysfs. A warning about a file that the
-# series touches is a failure.
+# Build the documentation that the series touches: the manual pages of perf, the kernel's
+# pages as HTML, kernel-doc comments, and the ABI of sysfs. Any warning about a file that
+# the series touches is a failure.
 #
 # usage: docs.sh
 #
@@ -17,7 +17,7 @@ mkdir -p "$out/man" "$out/html"
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 "$top/scripts/deps.sh" docs
-# The tools are Debian's, and so has to be their python.
+# The tools are Debian's, so they need Debian's python.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
 # touched DIRECTORY...: the files there that the series touches
@@ -27,7 +27,7 @@ touched()
 }
 
 failed=0
-# result WHAT: nothing may have been said about it (stdin)
+# result WHAT: fail if there are messages about WHAT on stdin
 result()
 {
 	local said
@@ -56,7 +56,7 @@ mapfile -t man < <(touched tools/perf/Documentation | sed -n 's#.*/\(perf-.*\.tx
 	done
 } | result "manual pages: ${man[*]/%.txt/(1)}"
 
-# All warnings of these directories; those about our pages count.
+# Build these directories, and check the warnings about pages of the series.
 pages=$(touched Documentation | grep '\.rst$')
 dirs=$(xargs -n1 dirname <<<"$pages" | sed 's#^Documentation/##' | sort -u)
 make -s -C "$src" O="$out/html" htmldocs SPHINXDIRS="$(xargs <<<"$dirs")" \

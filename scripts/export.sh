@@ -1,27 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Export each series as complete patches for any git tree of this kernel, with its
-# cover letter, to build/series/NAME/.
+# Export each series to build/series/NAME/, as complete patches with a cover letter that
+# apply to any git tree of this kernel.
 #
 # usage: export.sh [-c]
 #
-#   -c  check that git am makes the tree of build/linux of them, after each series
+#   -c  check after each series that git am of the patches gives the tree of build/linux
 #
 # The cover letter is patches/NAME/cover-letter. Its first line is the subject; a line
-# "Version: N" may follow. @NAME@ stands for what a command or a file says.
+# "Version: N" may follow. @NAME@ is replaced by the output of a command or by a part of
+# a file.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
 out=$base_build/series
 
-# letter_part WHAT SERIES
+# letter_part WHAT SERIES: print the replacement of @WHAT@
 letter_part()
 {
 	case $1 in
 	bench)
-		# The table, without what can be computed from it.
+		# The table, without the columns that follow from the others
 		awk '
 			/^    Instructions an event/ { on = 1 }
 			on && /^[^ ]/ { exit }
@@ -48,7 +49,7 @@ letter_part()
 	esac
 }
 
-# write_letter FILE SERIES: put what the letter of SERIES says into git's template
+# write_letter FILE SERIES: insert the cover letter of SERIES into git's template
 write_letter()
 {
 	local file=$1 letter=$top/patches/$2/cover-letter line subject
@@ -59,7 +60,7 @@ write_letter()
 		sed '1,/^$/d' "$letter" | while IFS= read -r line; do
 			if [[ $line =~ ^@([a-z]+)@(.*)$ ]]; then
 				letter_part "${BASH_REMATCH[1]}" "$2" >"$tmp/part"
-				# What follows goes behind its last line.
+				# Append the rest of the line to the last line of the part.
 				sed "\$s|\$|${BASH_REMATCH[2]}|" "$tmp/part"
 			else
 				printf '%s\n' "$line"
@@ -90,23 +91,29 @@ while read -r name from to <&3; do
 done 3<"$tmp/ranges"
 [ "${1-}" = -c ] || exit 0
 
-# A worktree with only the directories that the series touches: checking out
-# all the rest proves nothing and takes long.
-trap 'lgit worktree remove -f "$tmp/tree"; rm -rf "$tmp"' EXIT
-lgit worktree add -q --no-checkout --detach "$tmp/tree" base
+# Use a tree with only the files that the series touch: a full checkout takes long and
+# proves nothing more.
 tgit()
 {
 	GIT_COMMITTER_NAME=check GIT_COMMITTER_EMAIL=check@localhost \
-		git -C "$tmp/tree" -c commit.gpgsign=false "$@"
+		git -C "$tmp/tree" -c commit.gpgsign=false -c core.autocrlf=false "$@"
 }
-lgit diff --name-only base HEAD | xargs -r -n1 dirname | sort -u >"$tmp/dirs"
-tgit sparse-checkout set --cone --stdin <"$tmp/dirs"
-tgit checkout -q --detach base
+# touched COMMIT: these files as they are in COMMIT
+touched()
+{
+	xargs -d '\n' -a "$tmp/files" git -C "$linux" ls-tree "$1" -- | sort
+}
+lgit log --format= --name-only --no-renames base..HEAD | sort -u >"$tmp/files"
+git init -q "$tmp/tree"
+git_path objects >"$tmp/tree/.git/objects/info/alternates"
+touched base | tgit update-index --index-info
+tgit checkout-index -q -a
+GIT_AUTHOR_NAME=check GIT_AUTHOR_EMAIL=check@localhost tgit commit -q -m base
 while read -r name from to <&3; do
 	mapfile -t patches < <(exported "$name")
 	tgit am -q --keep-non-patch --empty=keep "${patches[@]}"
-	if ! lgit diff --exit-code --stat "$(tgit rev-parse HEAD)" "$to"; then
-		die "git am of ${out#"$top"/}/$name gives another tree than ${linux#"$top"/} has there"
+	if ! diff <(touched "$to") <(tgit ls-tree -r HEAD | sort) >&2; then
+		die "git am of ${out#"$top"/}/$name gives other files than ${linux#"$top"/} has there"
 	fi
 done 3<"$tmp/ranges"
-echo "series: git am of each on those before it gives the trees of ${linux#"$top"/}"
+echo "series: git am of each on those before it gives the files of ${linux#"$top"/}"

@@ -4,9 +4,9 @@
 #
 # usage: fetch-source.sh PACKAGE VERSION SUITE DIR
 #
-# Leaves the tarball in DIR as PACKAGE.tar.xz, and its version in DIR/version. Nothing
-# is installed, and the system's own package lists stay as they are: apt works with a
-# sources list, state and cache below DIR, and takes the mirror from the system's lists.
+# Writes the tarball to DIR/PACKAGE.tar.xz, and its version to DIR/version. Nothing is
+# installed, and the system's package lists do not change: apt works with a sources list,
+# state and cache below DIR. Only the mirror is taken from the system's lists.
 
 set -euo pipefail
 
@@ -32,7 +32,7 @@ mirror=$(apt-get indextargets --format '$(SITE)' \
 mkdir -p "$dir"/apt/{lists,cache}/partial "$dir/apt/empty"
 echo "deb [signed-by=$keyring] $mirror $suite main" >"$dir/apt/sources.list"
 touch "$dir/apt/status"
-# Another user may not enter these directories, so apt stays the one that it is.
+# apt's own user may not be able to enter these directories, so apt must not switch to it.
 apt()
 {
 	local what=$1

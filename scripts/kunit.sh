@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Boot the kernel of configs/kunit.config, and look at what its tests said.
+# Boot the kernel of configs/kunit.config, and check the results of its KUnit tests.
 #
 # usage: kunit.sh
 

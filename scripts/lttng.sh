@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# LTTng for the guest that make bench compares with: Debian's packages, unpacked, and
-# the kernel's modules made of their source. Nothing is installed but libraries that
-# the tools use.
+# Prepare LTTng for the guest of make bench, which compares with it: unpack Debian's
+# packages, and build the kernel modules from their source. Only libraries that the tools
+# need are installed.
 #
 # usage: lttng.sh DIR
 #
-# Leaves in DIR: bin, lib, share, modules, which is for /lib/modules, and the versions in
-# the file version. Fails when there is no such package, or when its modules do not fit
-# the kernel.
+# Writes to DIR: bin, lib, share, modules (for /lib/modules), and a file version with the
+# versions of the packages. Fails if there is no such package, or if its modules do not
+# compile for the kernel.
 #
-# Environment: LINUX and KERNEL, as build.sh has them
+# Environment: LINUX and KERNEL, as for build.sh
 
 set -euo pipefail
 
@@ -21,8 +21,8 @@ mkdir -p "$1"
 dir=$(realpath "$1")
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 tools='lttng-tools liblttng-ctl0 liblttng-ust-common1 liblttng-ust-ctl5 liburcu8'
-# No probe of tracepoints but that of the scheduler. That of timers does not compile: a
-# tracepoint of theirs is another since 6.12.y.
+# Of the probes for tracepoints, only the one of the scheduler is needed. The one of timers
+# does not compile, as a tracepoint has changed in 6.12.y.
 probes=(lttng-probe-sched lttng-kprobes lttng-kretprobes lttng-uprobes)
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
@@ -32,8 +32,8 @@ die()
 	exit 1
 }
 
-# The modules of Debian 12 are too old for this kernel. Those of the release after it
-# come with lists of apt's of their own; apt's own stay as they are.
+# The modules of Debian 12 are too old for this kernel, so fetch those of the next release.
+# apt uses separate lists for this; the lists of the system do not change.
 fetch_modules()
 {
 	local mirror
@@ -114,5 +114,5 @@ build()
 "$top/scripts/deps.sh" lttng
 cd "$dir"
 [ -e version ] || fetch
-# Anew for another kernel.
+# Build again for another kernel.
 [ modules -nt "$kernel/Module.symvers" ] || build

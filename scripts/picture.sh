@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Make the picture in Documentation/admin-guide/perf/persistent.rst: a task that
-# answers requests, and what it is like when another one takes its CPU away.
+# Make the picture in Documentation/admin-guide/perf/persistent.rst: a task that answers
+# requests, while another task takes its CPU away.
 #
 # usage: picture.sh          makes it in a guest
 #        picture.sh guest    the part that runs in the guest
 #
 # Environment:
-#   LINUX  the kernel tree that it is written to (build/linux)
+#   LINUX  the kernel tree to write the picture to (build/linux)
 #   PERF   the directory of perf (build/perf)
 
 set -eu
@@ -17,7 +17,7 @@ src=$(realpath "${LINUX:-$top/build/linux}")
 picture=$src/Documentation/admin-guide/perf/persistent-stall.svg
 limit=100000
 
-# Tasks are called as their file is.
+# task NAME SCRIPT: run SCRIPT as a task called NAME, which is the name of its file
 task()
 {
 	ln -sf "$(type -P bash)" "/tmp/$1"
@@ -48,7 +48,7 @@ guest()
 	until [ -s start ]; do sleep 0.5; done
 	sleep 0.5
 	perf ctl -r flight -o all.data
-	# The longest time that it ran, which is where it got to at once
+	# Find the longest time that the backup task ran without a switch.
 	stall=$(perf sched timehist -i all.data 2>/dev/null |
 		awk '/ backup\[/ && $NF > max { max = $NF; at = $1 - $NF / 1000 } END { print at }')
 	perf ctl -r flight --from "$(awk "BEGIN { print $stall - 0.15 }")" \
@@ -63,7 +63,7 @@ if [ "${1-}" = guest ]; then
 fi
 
 "$top/scripts/vm.sh" -s 2 "$top/scripts/picture.sh" guest
-# As all files of the kernel, it says what its licence is.
+# Add the line with the licence, as in all files of the kernel.
 sed '2i <!-- SPDX-License-Identifier: GPL-2.0 -->
 	s/[[:space:]]*$//' "$top/build/out/stall.svg" >"$picture"
 size=$(stat -c %s "$picture")

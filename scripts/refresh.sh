@@ -118,7 +118,8 @@ while read -r commit in_folder <&3; do
 	name=$(printf '%04d-%s.patch' $n "${name%%[-.]}")
 
 	lgit diff-tree -r --name-only --no-renames "$commit^" "$commit" >"$tmp/touched"
-	grep -vxFf "$tmp/base-files" "$tmp/touched" >"$tmp/new" || :
+	# Both are sorted by git.
+	LC_ALL=C comm -13 "$tmp/base-files" "$tmp/touched" >"$tmp/new"
 	# What an earlier commit brought grows by the patch.
 	grep -vxFf "$tmp/new-files" "$tmp/new" >"$tmp/newer" || :
 	mv "$tmp/newer" "$tmp/new"

@@ -226,36 +226,54 @@ load_state()
 first_versions()
 {
 	local root=$1 tmp=$2 patch files file
+	local -a include
 
 	rm -rf "$tmp/first"
 	mkdir -p "$tmp/first"
 	sed 's/^[^ ]* *//' "$tmp/lines" | tr -s ' ' '\n' | sed '/^$/d' | sort >"$tmp/all-new"
 	tac "$tmp/lines" | while read -r patch files; do
-		sed -n 's/^+++ b\///p' "$root/patches/$patch" | sort >"$tmp/in-patch"
-		comm -12 "$tmp/all-new" "$tmp/in-patch" | while read -r file; do
+		include=()
+		while read -r file; do
 			if [ ! -e "$tmp/first/$file" ]; then
-				mkdir -p "$tmp/first/$(dirname "$file")"
+				mkdir -p "$tmp/first/${file%/*}"
 				cp "$root/$file" "$tmp/first/$file"
 			fi
-			(cd "$tmp/first" && GIT_DIR=/nowhere git apply -R --whitespace=nowarn \
-				--include="$file" "$root/patches/$patch") ||
-				die "patches/$patch is not what made $file what it is"
-		done || exit
-	done
+			include+=("--include=$file")
+		done < <(sed -n 's/^+++ b\///p' "$root/patches/$patch" | sort | comm -12 "$tmp/all-new" -)
+		[ ${#include[@]} -gt 0 ] || continue
+		(cd "$tmp/first" && GIT_DIR=/nowhere git apply -R --whitespace=nowarn \
+			"${include[@]}" "$root/patches/$patch") ||
+			die "patches/$patch is not what made ${include[*]#*=} what they are"
+	done || exit
 }
 
-# replay ROOT TMP: the commit id of all series in ROOT on top of base. Works in an index of its own:
-# the files in build/linux, and the times that make looks at, stay as they are.
+# The files that a patch is about; most of them twice.
+touched_by_patch()
+{
+	sed -n -e 's/^+++ b\///p' -e 's/^--- a\///p'
+}
+
+# replay ROOT TMP: the commit id of all series in ROOT on top of base. Works in an index of
+# its own: the files in build/linux, and the times that make looks at, stay as they are.
+# That index has only the files that the series touch. git reads and writes all of an index
+# for each patch, so with all files of the kernel this would take minutes.
 # The committer is the author, so that the same series give the same id.
 replay()
 {
-	local root=$1 tmp=$2 commit patch files file mode version
+	local root=$1 tmp=$2 patch files file mode version author ref=refs/replay/$$
+	local -a changed
 
-	export GIT_INDEX_FILE=$tmp/index
-	commit=$(lgit rev-parse --verify 'base^{commit}')
-	lgit read-tree "$commit"
 	all_lines "$root" >"$tmp/lines"
 	first_versions "$root" "$tmp" || exit
+	(cd "$root/patches" && cut -d ' ' -f 1 "$tmp/lines" | xargs cat | touched_by_patch) |
+		sort -u - "$tmp/all-new" >"$tmp/all-touched"
+	export GIT_INDEX_FILE=$tmp/index
+	rm -f "$GIT_INDEX_FILE"
+	xargs -d '\n' -a "$tmp/all-touched" git -C "$linux" ls-tree base -- |
+		lgit update-index --index-info
+
+	echo "reset $ref" >"$tmp/import"
+	echo "from $(lgit rev-parse --verify 'base^{commit}')" >>"$tmp/import"
 	while read -r patch files <&3; do
 		git mailinfo -b --no-scissors "$tmp/body" "$tmp/diff" \
 			<"$root/patches/$patch" >"$tmp/info" ||
@@ -265,6 +283,11 @@ replay()
 		   ! lgit apply --cached --whitespace=nowarn "$tmp/diff"; then
 			die "patches/$patch does not apply to $(lgit log -1 --format=%s base)"
 		fi
+		# shellcheck disable=SC2086 # a list
+		if [ -n "$files" ]; then
+			file=$(lgit ls-files -- $files)
+			[ -z "$file" ] || die "new files of $patch exist already: $file"
+		fi
 		for file in $files; do
 			[ -f "$root/$file" ] || die "$file of $patch is missing"
 			mode=100644
@@ -273,28 +296,31 @@ replay()
 			[ ! -e "$tmp/first/$file" ] || version=$tmp/first/$file
 			printf '%s %s\t%s\n' $mode \
 				"$(lgit hash-object -w --no-filters "$version")" "$file"
-		done >"$tmp/new"
-		if [ -s "$tmp/new" ]; then
-			# shellcheck disable=SC2086 # a list
-			file=$(lgit ls-files -- $files)
-			[ -z "$file" ] || die "new files of $patch exist already: $file"
-			lgit update-index --index-info <"$tmp/new"
-		fi
-		GIT_AUTHOR_NAME=$(sed -n 's/^Author: //p' "$tmp/info")
-		GIT_AUTHOR_EMAIL=$(sed -n 's/^Email: //p' "$tmp/info")
-		GIT_AUTHOR_DATE=$(sed -n 's/^Date: //p' "$tmp/info")
-		export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE
-		commit=$({
+		done | lgit update-index --index-info || exit
+
+		{
 			sed -n 's/^Subject: //p' "$tmp/info"
 			echo
 			cat "$tmp/body"
-		} | git stripspace |
-			GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME \
-			GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL \
-			GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE \
-			git -C "$linux" commit-tree "$(lgit write-tree)" -p "$commit")
-	done 3<"$tmp/lines"
-	echo "$commit"
+		} | git stripspace >"$tmp/message"
+		author="$(sed -n 's/^Author: //p' "$tmp/info")"
+		author+=" <$(sed -n 's/^Email: //p' "$tmp/info")> $(sed -n 's/^Date: //p' "$tmp/info")"
+		mapfile -t changed < <(touched_by_patch <"$tmp/diff" && xargs -r -n1 <<<"$files")
+		echo "commit $ref"
+		echo "author $author"
+		echo "committer $author"
+		echo "data $(wc -c <"$tmp/message")"
+		cat "$tmp/message"
+		if [ ${#changed[@]} -gt 0 ]; then
+			printf 'D %s\n' "${changed[@]}"
+			lgit ls-files -s -- "${changed[@]}" |
+				sed -E 's/^([0-7]+) ([0-9a-f]+) 0\t/M \1 \2 /'
+		fi
+	done 3<"$tmp/lines" >>"$tmp/import"
+	unset GIT_INDEX_FILE
+	lgit fast-import --quiet --force --date-format=rfc2822 <"$tmp/import" || exit
+	lgit rev-parse "$ref"
+	lgit update-ref -d "$ref"
 }
 
 # exported NAME...: the patches that export.sh has made of these series, without the

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Make build/linux: Debian's kernel source as a git tree with the series on
-# top. Done again when the series changed, for example by a git pull, unless
-# there are edits in build/linux that make refresh has not written back.
+# Create build/linux: Debian's kernel source as a git tree with the series on top. It is
+# updated if the series has changed, for example by a git pull, unless build/linux has
+# edits that make refresh has not written back.
 #
 # usage: source.sh [-f]
 #
@@ -14,15 +14,15 @@ set -euo pipefail
 force=0
 [ "${1-}" != -f ] || force=1
 
-# Debian has its .gitignore hide whatever is not packaging, and a new .gitignore
-# too. It stays as it is in every commit; only the file is another one.
+# Debian's .gitignore hides everything except the packaging, even a new .gitignore. Change
+# it in the working tree only; the commits keep it as it is.
 show_new_files()
 {
 	git -C "$1" update-index --skip-worktree .gitignore
 	sed -i -e '/^\/\*$/d' -e 's|^!/debian/$|!.gitignore|' "$1/.gitignore"
 }
 
-# Unpacked beside its place, so that an interruption leaves nothing half done.
+# Unpack into another directory first, so that an interruption leaves nothing half done.
 unpack()
 {
 	local dir=$linux.new version tarball
@@ -48,11 +48,11 @@ unpack()
 	tar -xf "$tarball" -C "$dir" --strip-components=1
 
 	git init -q -b persistent "$dir"
-	# Files that are read often and packed never.
+	# No compression: these files are read often and never packed.
 	git -C "$dir" config core.looseCompression 0
 	git -C "$dir" config gc.auto 0
 	git -C "$dir" config core.autocrlf false
-	# All of it: some files of the source match its own .gitignore.
+	# -f: some files of the source match its own .gitignore.
 	git -C "$dir" add -A -f
 	export GIT_AUTHOR_NAME=Debian GIT_AUTHOR_EMAIL=debian-kernel@lists.debian.org
 	GIT_AUTHOR_DATE=$(date -R -r "$dir/Makefile")
@@ -97,7 +97,7 @@ if [ $force = 0 ]; then
 fi
 
 new=$(replay "$root" "$tmp")
-# Writes only the files that differ, so that builds stay incremental.
+# This writes only the files that differ, so builds stay incremental.
 lgit reset -q --hard "$new"
 show_new_files "$linux"
 [ $force = 0 ] || lgit clean -q -d -f

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Everything that is tested, one after the other, on all kernels.
+# Run all tests, one after the other, on all kernels.
 #
 # usage: test-all.sh [STEP...]
 #
-# Without a STEP all of them. The output of each is in build/test-all/. The last
-# line says what happened.
+# Without a STEP, all steps are run. The output of each is in build/test-all/. The last
+# line is the summary.
 
 set -uo pipefail
 

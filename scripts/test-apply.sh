@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Show that the series fits, as make apply puts it there: on vanilla Linux, of which
-# Debian has the tarball in its source package, and on Debian's own source.
+# Show that make apply works on vanilla Linux, whose tarball is in Debian's source package,
+# and on Debian's own source.
 #
 # usage: test-apply.sh [-n | -c]
 #
-#   -n  apply only, build and test nothing
-#   -c  only compile kernel/events of vanilla; exit status 4 when there is no vanilla
+#   -n  only apply, build and test nothing
+#   -c  only compile kernel/events of vanilla; exit status 4 if there is no vanilla source
 #
-# On Debian's source it has to give the tree of build/linux, which make test
-# builds and tests. Of vanilla the kernel and perf are built here, and
-# make test's tests are run on that kernel, in a guest of four CPUs.
+# On Debian's source, the result must be the tree of build/linux, which make test builds
+# and tests. For vanilla, this script builds the kernel and perf, and runs the tests of
+# make test on that kernel, in a guest of four CPUs.
 #
 # Mirrors do not keep the tarballs for long. Without one, vanilla is Debian's source
-# less Debian's own patches, as the newest release that the mirror has lists them.
+# without Debian's patches, as listed in the newest release that the mirror has.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
@@ -28,7 +28,7 @@ esac
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 mkdir -p "$out"
 
-# apt_sources: lists of the source packages, without touching apt's own
+# apt_sources: get the lists of source packages, without changing those of the system
 apt_sources()
 {
 	local apt=$out/apt
@@ -40,7 +40,7 @@ apt_sources()
 		'Created-By: Packages' | sort -u |
 		sed 's|^|deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] |' \
 			>"$apt/sources.list"
-	# The release after the one that runs has the same kernel, and keeps it longer.
+	# The next release of Debian has the same kernel, and keeps it longer.
 	sed -n 's| bookworm | trixie |p' "$apt/sources.list" >"$apt/more"
 	cat "$apt/more" >>"$apt/sources.list"
 	cat >"$apt/apt.conf" <<-END
@@ -55,7 +55,7 @@ apt_sources()
 	apt-get -qq update || :
 }
 
-# fetch: the upstream tarball of the base, or else the newest patches of Debian's
+# fetch VERSION: get the upstream tarball of the base, or else the newest patches of Debian
 fetch()
 {
 	local version
@@ -72,8 +72,8 @@ fetch()
 	rm -rf "$out/apt"
 }
 
-# unpatch TREE TARBALL: take Debian's patches out of its source. Those that are not
-# in there, or are of another version, do not matter unless they are about perf.
+# unpatch TREE TARBALL: remove Debian's patches from its source. Patches that do not match
+# the source are skipped; only those that touch perf matter.
 unpatch()
 {
 	local patches=$out/debian-patches patch
@@ -93,7 +93,7 @@ unpatch()
 	fi
 }
 
-# applied TREE: how the tree differs from what it was, in numbers
+# applied TREE: the size of the changes that were applied to it
 applied()
 {
 	git -C "$1" diff --shortstat base HEAD
@@ -118,7 +118,7 @@ fi
 . "$top/BASE"
 read -r package version < <(dpkg-query -W -f '${source:Package} ${source:Version}\n' "$PACKAGE")
 upstream=${version%-*}
-# Debian's name for it, or kernel.org's.
+# The tarball may have Debian's name or that of kernel.org.
 tarball() { find "$out" -maxdepth 1 -name "linux*[-_]$upstream.*tar.*z"; }
 debianized() { find "$out" -maxdepth 1 -name 'linux_*.debian.tar.*z' | sort -V | tail -n 1; }
 [ -n "$(tarball)$(debianized)" ] || fetch "$version"
@@ -172,7 +172,7 @@ export LINUX=$vanilla KERNEL=$out/kernel PERF=$out/perf
 "$top/scripts/build.sh" perf
 echo "vanilla $upstream: the kernel and perf are built"
 unset LINUX PERF
-# The tests and the perf that they use are those of build/linux.
+# The tests, and the perf that they use, are those of build/linux.
 "$top/scripts/build.sh" perf
 "$top/scripts/build.sh" selftests
 TEST_CPUS=4 "$top/scripts/test.sh"

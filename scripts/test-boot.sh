@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Recorders without perf: a user space that is busybox and nothing else, recorders of the
-# kernel's command line, right and wrong ones, and machine checks.
+# Test recorders without perf: in a user space with only busybox, from the kernel's command
+# line (valid and invalid ones), and for machine checks.
 #
 # usage: test-boot.sh
 #
 # Environment:
 #   KERNEL  O= directory of the kernel (build/kernel)
 #
-# The logs are in build/test-boot/. The last line says what happened.
+# The logs are in build/test-boot/. The last line is the summary.
 
 set -uo pipefail
 
@@ -31,7 +31,7 @@ result()
 	fi
 }
 
-# guest NAME KERNEL_ARGS SCRIPT: as vm.sh, with a log of its own; CPUS other than 4
+# guest NAME KERNEL_ARGS SCRIPT: run vm.sh with its own log, and with CPUS CPUs, or 4
 guest()
 {
 	VM_LOG=$logs/$1.vm.log "$top/scripts/vm.sh" -k "$kernel" -s "${CPUS:-4}" -t 240 -a "$2" \
@@ -39,7 +39,7 @@ guest()
 }
 
 #
-# Nothing but busybox, and no disk
+# Only busybox, and no disk
 #
 
 busybox()
@@ -81,7 +81,7 @@ result $? 'a user space of busybox alone'
 # The command line
 #
 
-# What the boot itself did is in there, and a CPU that comes later, too.
+# The recorder has events of the boot itself, and of a CPU that comes online later.
 # shellcheck disable=SC2016 # for the guest
 guest line 'perf_persistent=boot:1M:sched:sched_switch;cpu-clock/freq=99,callchain/ initcall_debug maxcpus=2' '
 	set -e
@@ -101,7 +101,7 @@ guest line 'perf_persistent=boot:1M:sched:sched_switch;cpu-clock/freq=99,callcha
 	perf ctl -d boot.1'
 result $? 'from the command line: older than the devices, and CPUs that come later'
 
-# A PMU that comes with a module, or late, is waited for.
+# The kernel waits for a PMU that comes late or with a module.
 # shellcheck disable=SC2016
 guest missing 'perf_persistent=late:64K:cpu-clock;nosuch:event;sched:sched_switch perf_persistent=second:64K:breakpoint;page-faults' '
 	set -e
@@ -131,9 +131,10 @@ perf_persistent=boot:1M:cpu-clock;;sched:sched_switch/callchain=1/
 EOF
 
 #
-# Machine checks: a corrected one would wait for somebody who looks. This one is an error
-# in memory that nobody has read yet, which is reported at once. On what says that it is
-# AMD's, Linux takes it to be fatal, and on Intel's all CPUs have to be told.
+# Machine checks: the kernel would report a corrected error only when it polls. This test
+# injects an error in memory that nobody has read yet, which is reported at once. On an
+# AMD CPU, Linux takes it as fatal. On an Intel CPU, the error must go to all CPUs, so the
+# guest has only one.
 #
 
 mce()

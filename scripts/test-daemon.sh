@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The tests of perf record --daemon in the form that takes long: 1,000 files while all CPUs write,
-# 200 programs that die, and a recorder that is stopped behind each write().
+# The tests of perf record --daemon in their long form: 1,000 files while all CPUs write,
+# 200 programs that exit, and a daemon that is stopped after each write().
 #
 # usage: test-daemon.sh
 #

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Make the packages with the small configuration of the guest, boot the kernel
-# that is in them, install them there with apt, and use what was installed.
+# Build the packages with the small configuration of the guest, boot their kernel, install
+# them in the guest with apt, and use the installed perf.
 #
 # usage: test-deb.sh
 #
-# The guest installs into a copy of the machine's root that is gone when it ends.
+# The guest installs into an overlay of the machine's root, which is gone when it ends.
 
 set -euo pipefail
 
@@ -25,10 +25,10 @@ install_and_use()
 	mount -t overlay -o lowerdir=/,upperdir=/run/copy/up,workdir=/run/copy/work overlay $all
 	for dir in proc sys dev; do mount --rbind /$dir $all/$dir; done
 	mount -t tmpfs tmpfs $all/tmp
-	# What makes an initramfs or writes a boot loader's menu has nothing to do here.
+	# Hide the hooks that make an initramfs or update the boot loader.
 	mount -t tmpfs tmpfs $all/etc/kernel
 
-	# Nor does what indexes manual pages, which takes minutes here.
+	# Do not index manual pages, which takes minutes here.
 	rm -f $all/var/lib/man-db/auto-update
 	chroot $all apt-get -q -y install "$out"/*.deb
 	chroot $all dpkg-query -W "linux-image-$(uname -r)" linux-perf-persistent
@@ -58,7 +58,7 @@ echo 'CONFIG_OVERLAY_FS=y' >"$out/overlay.config"
 	"$out/overlay.config"
 "$top/scripts/deb.sh" -o "$out" "$out/boot/.config"
 
-# Only the kernel has to be had before it runs.
+# The guest boots the kernel from its package.
 rm -rf "$out/image"
 dpkg-deb -x "$out"/linux-image-*.deb "$out/image"
 ln -sf "$out"/image/boot/vmlinuz-* "$out/boot/arch/x86/boot/bzImage"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# How it ends: reboot and panic with buffers that are being written to; an oops, a
-# warning and a task that hangs, each with a trigger that waits for it; a module that is
-# to be unloaded; and one that is gone, whose functions another perf names.
+# Test how recordings end: reboot and panic while buffers are written; an oops, a warning
+# and a hung task, each with a trigger for it; a module with a recorded event that is
+# unloaded; and an unloaded module whose functions an unpatched perf can name.
 #
 # usage: test-ends.sh
 #
@@ -19,7 +19,7 @@ export PATH=$top/build/perf:$PATH
 mkdir -p "$logs"
 passed=0 failed=0
 
-# Recorders on all CPUs, and something for them to record; then $1.
+# Start recorders on all CPUs and a load for them to record. The command of ends() follows.
 # shellcheck disable=SC2016 # for the guest
 busy='
 perf record -P ends -e cpu-clock -e sched:sched_switch -e page-faults -g -a -m 16 &&
@@ -40,8 +40,8 @@ result()
 	fi
 }
 
-# ends NAME TEXT COMMAND: the guest ends with that text in its log, and with no
-# complaint but the one that it was asked for.
+# ends NAME TEXT COMMAND: check that the guest ends with TEXT in its log, and with no other
+# complaint of the kernel.
 ends()
 {
 	local status
@@ -49,7 +49,7 @@ ends()
 	VM_LOG=$logs/$1.vm.log "$top/scripts/vm.sh" -k "$kernel" -s 4 -m 3072 -t 300 \
 		bash -c "$busy$3" >"$logs/$1.log" 2>&1
 	status=$?
-	# Not on its own output, as what is on its way there goes with the guest.
+	# Look in the kernel's log: output of the guest that is still on its way is lost.
 	grep -q '\] now: ' "$logs/$1.vm.log" && [ $status = 125 ] &&
 		grep -qF "$2" "$logs/$1.vm.log" &&
 		! grep -E 'INFO: |possible .* locking|lockup|BUG: (sleeping|workqueue)|KASAN' \
@@ -60,9 +60,9 @@ ends()
 ends reboot 'reboot: Restarting system' 'reboot -ff'
 ends panic 'Kernel panic - not syncing: sysrq triggered crash' 'echo c >/proc/sysrq-trigger'
 
-# What led to a panic is in the guest's memory, up to the last record, and in
-# nothing else: a guest that stays where it is, its memory written to a file,
-# and gdb. The types come from a file of their own, as this kernel has none.
+# The records before a panic are in the guest's memory, up to the last one. Keep the guest
+# after the panic, write its memory to a file, and read the records with gdb. This kernel
+# has no debug information, so types() compiles one file with it.
 core=$logs/vmcore monitor=$logs/monitor
 types()
 {
@@ -73,7 +73,7 @@ types()
 	(cd "$kernel" && eval "${cmd%% -c -o *} -g -gdwarf-4 -c -o '$logs/types.o' '$file'")
 }
 
-# hmp COMMAND: to QEMU's monitor, until it has done that
+# hmp COMMAND: send it to QEMU's monitor, and wait until it is done
 hmp()
 {
 	python3 - "$monitor" "$1" <<-'END'
@@ -110,7 +110,7 @@ dump()
 		/tmp/last-words 0
 		echo c >/proc/sysrq-trigger' >"$logs/dump.log" 2>&1 &
 	guest=$!
-	# It says so last thing.
+	# This is the last line of a panic.
 	while ! grep -q -- '---\[ end Kernel panic' "$logs/dump.vm.log" 2>/dev/null &&
 	      kill -0 $guest 2>/dev/null; do
 		sleep 1
@@ -128,7 +128,7 @@ dump()
 		grep -q 'sched:sched_switch' "$logs/flight.report"
 }
 "$top/scripts/deps.sh" gdb
-# QEMU follows the page tables, and those of KASAN's shadow are endless.
+# dump-guest-memory -p walks the page tables, and KASAN's shadow makes these huge.
 if grep -qx CONFIG_KASAN=y "$kernel/.config"; then
 	echo 'skipped dump: the kernel has KASAN'
 else
@@ -137,8 +137,8 @@ else
 fi
 rm -f "$core"
 
-# What the kernel says of itself fires the triggers that wait for it, and it goes
-# on. A task that hangs is found again and again.
+# Complaints of the kernel fire the triggers for them, and the kernel goes on. It reports a
+# hung task again and again.
 # shellcheck disable=SC2016
 words()
 {
@@ -148,7 +148,7 @@ words()
 		cd /proc/sys/kernel
 		echo 0 >panic_on_oops
 		echo 0 >panic_on_warn
-		# Anything else may well wait for seconds in a guest that is emulated.
+		# Not less: in an emulated guest, other tasks may well wait for seconds.
 		echo 10 >hung_task_timeout_secs
 		say()
 		{
@@ -168,12 +168,13 @@ words()
 		say hung-task HUNG_TASK
 		echo 120 >hung_task_timeout_secs
 		say warn WARNING
-		# Last: after one the kernel looks for tasks that hang no more.
+		# This must be last: after an oops the kernel does not look for hung tasks
+		# any more.
 		say oops EXCEPTION
 		echo now:
-		# One task cannot be killed.
+		# Reboot at once: one task cannot be killed.
 		reboot -ff' "$kernel/drivers/misc/lkdtm/lkdtm.ko" >"$logs/words.log" 2>&1
-	# These three are complained about, and nothing else.
+	# The log has these three complaints, and no other.
 	grep -q '^now:' "$logs/words.log" &&
 		[ "$(grep -c 'Oops: ' "$logs/words.vm.log")" = 1 ] &&
 		[ "$(grep -c 'WARNING: ' "$logs/words.vm.log")" = 1 ] &&
@@ -186,8 +187,8 @@ words()
 words
 result $? words
 
-# The module of a tracepoint stays as long as a namespace has the event, and goes
-# after that, whatever snapshots there are and whoever still reads.
+# The module of a tracepoint cannot be unloaded while a namespace has the event. After
+# that it can be, even if there are snapshots or readers.
 module=$kernel/samples/trace_events/trace-events-sample.ko
 # shellcheck disable=SC2016
 VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash -exc '
@@ -219,8 +220,8 @@ VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash
 ' "$module" >"$logs/module.log" 2>&1
 result $? module
 
-# A perf that knows nothing of all this names the functions of a module that is gone: by the
-# build id that the kernel writes to a stream, once it has the file of the module.
+# An unpatched perf can name the functions of an unloaded module, once it has the file of
+# the module: the kernel writes the build id to the stream.
 # shellcheck disable=SC2016
 symbols()
 {

@@ -4,7 +4,7 @@
 #
 # usage: test-fleet-guest.sh HOST DIR
 #
-# DIR is seen by all of them. Files in there say how far each machine is.
+# All guests share DIR. Files in it show how far each machine is.
 
 set -eu
 
@@ -41,8 +41,8 @@ start_clock()
 	EOF
 }
 
-# compare_clock: what is to be added to the time of this machine, and how wrong that may be, in
-# ns. The answer that came fastest says it best.
+# compare_clock: the offset to add to the time of this machine, and its possible error, in
+# ns. The fastest answer gives the best estimate.
 compare_clock()
 {
 	python3 - "$(address "${fleet_hosts[0]}")" >>"$shared/$host.clock" <<-'EOF'
@@ -56,7 +56,7 @@ compare_clock()
 	    try:
 	        answer = int(s.recv(64))
 	    except socket.timeout:
-	        # One that comes late is no answer to what is asked next.
+	        # A late answer must not be taken for the answer to the next question.
 	        s.close()
 	        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 	        s.settimeout(0.5)
@@ -69,18 +69,18 @@ compare_clock()
 }
 
 #
-# What runs on a machine of a fleet
+# The services on a machine of a fleet
 #
 
-# command UNIT: as systemd would run it
+# command UNIT: print the command that systemd would run
 command()
 {
 	sed -n 's|^ExecStart=\(.\)|\1|p' "$units/$1" |
 		sed "s|/usr/local/libexec/perf-fleet.sh|$units/perf-fleet.sh|; s|/usr/bin/perf|perf|; s|%S|$state|"
 }
 
-# start UNIT: its output is seen in the log, and in a file. A drop-in has the priority of its
-# unit.
+# start UNIT: run its command, with the output in the log and in a file. A drop-in has the
+# priority of its unit.
 start()
 {
 	local -a argv
@@ -89,7 +89,7 @@ start()
 	nice -n "$(sed -n 's/^Nice=//p' "$units/${1%.d/*}")" "${argv[@]}" > >(exec tee -a "/tmp/${1%%.*}.said" >&2) 2>&1 &
 }
 
-# A second of cool-down is what a trigger has by itself.
+# The trigger has the default cool-down of a second.
 start_recorder()
 {
 	perf record -P flight -a -m 256K --clockid monotonic -e $fleet_event \
@@ -133,7 +133,7 @@ all_are()
 # The incident
 #
 
-# number N: a record of it
+# number N: make a record of it
 number()
 {
 	kill -0 $((number_base + $1)) 2>/dev/null || :
@@ -158,7 +158,7 @@ has_file()
 	compgen -G "$PERF_FLEET_DIR/incidents/*.$host.data" >/dev/null
 }
 
-# When the snapshot was taken, and the trigger fired, or 0, by the clock of this machine
+# Write the time of the snapshot and of the trigger (or 0), by the clock of this machine
 write_times()
 {
 	perf ctl list flight flight.1 --json | python3 -c '
@@ -179,7 +179,7 @@ until_true "the broker of ${fleet_hosts[0]}" test -e "$shared/broker"
 start_recorder
 start perf-fleet-listen.service
 start perf-fleet-announce.service
-# As StateDirectory= has systemd do
+# systemd creates this for StateDirectory=.
 mkdir -p "$PERF_FLEET_DIR"
 start perf-flight-snapshots.service.d/fleet.conf
 until_true "it announces" grep -qs "announcing" /tmp/perf-fleet-announce.said
@@ -200,5 +200,5 @@ write_times
 compare_clock
 rsync -aL "$PERF_FLEET_DIR/incidents/" "$shared/incidents/"
 touch "$shared/$host.saved"
-# The broker and the clock have to be there until all have what they need.
+# Keep the broker and the clock running until all machines are done.
 until_true "all have saved it" all_are saved

@@ -1,25 +1,24 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# What test-fleet.sh and its part in the guests have in common, to be sourced.
+# Common parts of test-fleet.sh and test-fleet-guest.sh, which source this.
 
 # shellcheck disable=SC2034 # used by those that source this
 
-# The first one has the broker, and its clock is what those of the others are compared with.
-# The trigger of the second one fires.
+# The first machine has the broker, and the clocks of the others are compared with its
+# clock. The trigger of the second machine fires.
 fleet_hosts=(web1 web2 db)
 fleet_fires=web2
 
-# Records are told apart by a number. Machines write them in turn, each when it has seen that
-# the one before was written. So their true order is known.
+# Each record has a number. The machines write them in turn, each after it has seen that
+# the number before is written. So their true order is known.
 fleet_event=syscalls:sys_enter_kill
 number_base=2000000000
 last_mark=24
 fire_number=99
-# How much later a machine writes its number, at least. It has to be more than what is
-# unknown of the clocks.
+# The least time between two numbers. It must be longer than the error of the clocks.
 mark_seconds=0.1
 
-# until_true WHAT COMMAND...: tried for two minutes
+# until_true WHAT COMMAND...: try COMMAND for two minutes, until it succeeds
 until_true()
 {
 	local what=$1 i
@@ -33,7 +32,7 @@ until_true()
 	return 1
 }
 
-# address HOST
+# address HOST: print its IP address
 address()
 {
 	local i
@@ -43,7 +42,7 @@ address()
 	done
 }
 
-# is_turn_of HOST NUMBER
+# is_turn_of HOST NUMBER: true if HOST must write NUMBER
 is_turn_of()
 {
 	[ "${fleet_hosts[$2 % ${#fleet_hosts[@]}]}" = "$1" ]

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A fleet: three guests whose clocks are apart, with a broker. The trigger of one fires, and
-# each of them leaves a file of this incident. The files become one timeline.
+# Test a fleet: three guests with different clocks, and a broker. The trigger of one guest
+# fires, and each guest writes a file of this incident. The files are merged to one
+# timeline.
 #
 # usage: test-fleet.sh
 #
 # Environment:
 #   KERNEL  O= directory of the kernel (build/kernel)
 #
-# The guests have a network of their own, which goes through sockets in a directory. The logs
-# are in build/test-fleet/. The last line says what happened.
+# The guests have their own network, through sockets in a directory. The logs are in
+# build/test-fleet/. The last line is the summary.
 
 set -uo pipefail
 
@@ -21,7 +22,7 @@ out=$top/build/out/fleet
 . "$top/scripts/test-fleet-lib.sh"
 PATH=$top/build/perf:$PATH
 passed=0 failed=0
-# What the clocks are wrong by, in seconds; the kernel reads whole ones.
+# The errors of the clocks in seconds. The kernel reads only whole seconds from the RTC.
 declare -A wrong=([web1]=0 [web2]=3607 [db]=-86399)
 
 # check WHAT COMMAND...
@@ -63,7 +64,8 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 143' HUP INT TERM
 
-# The network of a guest: the first one has a hub, to which the others connect.
+# network HOST NUMBER: QEMU's options for the network. The first guest has a hub, to which
+# the others connect.
 network()
 {
 	local host=$1 other mac=52:54:00:00:00:0$(($2 + 1))
@@ -81,7 +83,7 @@ network()
 	echo "-device virtio-net-pci,romfile=,mac=$mac,netdev=port"
 }
 
-# guest NUMBER: in the background. Its time is that of its RTC, also where KVM knows better.
+# guest NUMBER: start it in the background. Its time comes from its RTC, even with KVM.
 guest()
 {
 	local host=${fleet_hosts[$1]} base
@@ -113,7 +115,7 @@ for i in "${!fleet_hosts[@]}"; do
 	check "${fleet_hosts[i]}" wait "${guests[i]}"
 done
 
-# The id of the incident, if there is one, and each machine has a file of it
+# Set id to the id of the incident, and check that each machine has a file of it
 # shellcheck disable=SC2317 # called by check
 one_incident()
 {
@@ -131,8 +133,8 @@ one_incident()
 check "each machine has one file, of one incident" one_incident
 [ $failed = 0 ] || finish
 
-# clock HOST: seconds to add to its times, and how wrong that may be. The mean of both
-# comparisons, between which it may have drifted
+# clock HOST: the seconds to add to its times, and their possible error. Takes the mean of
+# both comparisons, as the clock may have drifted between them.
 clock()
 {
 	awk '{ sum += $1; half = (NR == 1 ? $1 : half - $1); if ($2 > error) error = $2 }
@@ -151,7 +153,7 @@ done
 check "the clocks are known to better than $mark_seconds s" \
 	awk -v a="$unknown" -v b=$mark_seconds 'BEGIN { exit !(a < b) }'
 
-# numbers: those of a timeline, in its order
+# numbers FILE: the numbers of a timeline, in its order
 # shellcheck disable=SC2317 # called by check
 numbers()
 {
@@ -162,7 +164,7 @@ numbers()
 	done | xargs
 }
 
-# merge NAME OPTION...
+# merge NAME OPTION...: merge the files to the timeline NAME
 # shellcheck disable=SC2317 # called by check
 merge()
 {
@@ -172,7 +174,7 @@ merge()
 	perf data merge "$@" "$out/incidents/$id".*.data >"$logs/$name.timeline" 2>"$logs/$name.log"
 }
 
-# Each number is from the machine whose turn it was.
+# Check that each number is from the machine whose turn it was.
 # shellcheck disable=SC2317 # called by check
 right_machines()
 {
@@ -203,7 +205,7 @@ wrong_order()
 check "without a word about the clocks, all numbers are there in another order" wrong_order
 check "with it, they are in the order of true time" right_order
 
-# By the clock of the first machine
+# Compute the delay by the clock of the first machine.
 delay=$(python3 - "$out" "${fleet_hosts[@]}" <<'EOF'
 import os, sys
 taken, fired = [], []

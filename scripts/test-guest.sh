@@ -6,19 +6,19 @@
 #
 # Stages: selftests, perf, perf-long, regression, regression-long, faults, kunit, readme.
 #
-# Only the shell tests of perf can be run in parts.
+# Only the shell tests of perf can be split into parts.
 
 top=$(realpath "$(dirname "$0")/..")
 # shellcheck source=scripts/base-lib.sh
 . "$top/scripts/base-lib.sh"
 PATH=$base_perf:$PATH
 
-# Of perf's own tests those that open, parse, map, record or read events. Not
-# here, as they do not pass on the unpatched tree either:
+# perf's own tests that open, parse, map, record or read events. These are left out, as
+# they do not pass on the unpatched tree either:
 #   Use a dummy software event to keep tracking, Event groups: no hardware PMU
 #   Number of exit events of a simple workload: fails in an emulated guest
-#   Software clock events period values: the same on a busy host
-# and for their time:
+#   Software clock events period values: fails on a busy host
+# and these, as they take too long:
 #   perf script tests, perf pipe recording and injection test
 regression='
 Read samples using the mmap interface
@@ -43,23 +43,23 @@ Event times
 Read backward ring buffer
 Event expansion for cgroups
 '
-# These take long.
+# Tests that take long, but are run in 'make test-long'
 regression_long='
 Setup struct perf_event_attr
 perf record tests
 perf record sideband tests
 '
 
-# The shell tests of the series that 'make test' runs: making, reading, deleting, and
-# what the kernel does by itself.
-# Those of all other commands are in 'make test-long'.
+# The shell tests of the series that 'make test' runs: to create, read and delete, and what
+# the kernel does by itself. 'make test-long' runs the tests of all other commands.
 quick=' creator_killed delete errors names nosupport options read record record_join'
 quick+=' record_memory trigger unpatched narrow '
-# Of these, those to which more CPUs make little difference: at four they are long ones.
+# The ones of these where the number of CPUs makes little difference: in a guest of four
+# CPUs they run only in 'make test-long'.
 one_cpu=' errors names narrow nosupport trigger unpatched '
 
-# program NAME COMMAND...: the lines around it let test.sh see one that died, and
-# people see which one takes long.
+# program NAME COMMAND...: run COMMAND between two marks. They show test.sh that a program
+# has died, and people which one takes long.
 program()
 {
 	local name=$1 start=$SECONDS status
@@ -70,8 +70,8 @@ program()
 	echo "### end $name $status $((SECONDS - start)) s"
 }
 
-# perf_tests NAME DESCRIPTION ...: perf looks for its scripts below the current
-# directory.
+# perf_tests NAME DESCRIPTION ...: run these tests of perf, which looks for its scripts
+# below the current directory.
 perf_tests()
 {
 	cd "$base_perf_linux/tools/perf" || exit
@@ -93,13 +93,13 @@ selftests)
 	done <list
 	;;
 faults)
-	# In a guest of its own, as it does the files of perf no good.
+	# This runs in its own guest, as it may damage files of perf.
 	dir=$base_build/linux/tools/testing/selftests/perf_events/persistent
 	cd "$base_build/selftests" || exit
 	program fault_perf.sh env PERF="$base_perf/perf" "$dir/fault_perf.sh"
 	;;
 kunit)
-	# They ran when the kernel booted, and theirs is TAP within TAP.
+	# The tests ran when the kernel booted. Their results are TAP within TAP.
 	mount -t debugfs none /sys/kernel/debug 2>/dev/null
 	for suite in perf_output perf_persistent_spec perf_persistent_copy; do
 		program "kunit-$suite" sed 's/^    //' "/sys/kernel/debug/kunit/$suite/results"
@@ -109,11 +109,11 @@ readme)
 	program README "$top/scripts/test-readme.sh"
 	;;
 perf | perf-long)
-	# The second line of a script is its name. One that kills perf at many
-	# places has more of them, and takes longer, on many CPUs.
+	# The second line of a script is its name. persistent_creator_killed kills perf at
+	# more places on more CPUs, so it runs only in guests of one CPU.
 	part=${2:-1/1}
 	args=() nr=0
-	# Not those of other parts of 'perf record', which are in the same directory.
+	# The directory also has tests of other parts of 'perf record', which are not run.
 	for script in "$base_perf_linux"/tools/perf/tests/shell/{*persistent*,record_*memory*,record_daemon*,record_join,record_torn}.sh; do
 		name=$(basename "$script" .sh)
 		stage=perf-long

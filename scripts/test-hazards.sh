@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Show that for each known way in which code like this breaks there is a test,
-# and that the test fails when the guard is taken away: one kernel that has all
-# guards, and leaves out the one that perf_hazard=N on its command line says.
+# Show that there is a test for each known way in which code like this breaks, and that
+# the test fails if the guard in the kernel is missing. One kernel has all guards, and
+# leaves out the one that perf_hazard=N on its command line selects.
 #
 # usage: test-hazards.sh [HAZARD...]
 #
-# Writes the table Documentation/userspace-api/perf_persistent_tests.rst, when
-# all hazards were run.
+# If all hazards were run, this writes the table
+# Documentation/userspace-api/perf_persistent_tests.rst.
 
 set -uo pipefail
 
@@ -19,7 +19,7 @@ logs=$top/build/test-hazards
 doc=Documentation/userspace-api/perf_persistent_tests.rst
 list=$top/scripts/hazards.list
 
-# The same source with the switches in it.
+# The same source, with switches for the guards
 if [ ! -e "$src/Makefile" ]; then
 	git -C "$linux" worktree prune
 	git -C "$linux" worktree add -f -q --detach "$src" HEAD || exit
@@ -32,7 +32,7 @@ LINUX=$src KERNEL=$kernel "$top/scripts/build.sh" module || exit
 mkdir -p "$logs"
 export TEST_MODULES=$kernel/test_modules
 
-# run NUMBER PROGRAM FIXTURE TEST: prints "passed", or how it failed
+# run NUMBER PROGRAM FIXTURE TEST: print "passed", or how it failed
 run()
 {
 	local log=$logs/$1-$2-$4.log status result
@@ -42,7 +42,7 @@ run()
 		sh -c 'insmod "$TEST_MODULES/aux_pmu.ko"; exec "$@"' sh \
 		"$top/build/selftests/$2" -t "$4" >"$log" 2>&1
 	status=$?
-	# Of several variants one is enough.
+	# A test may have several variants. It fails if any of them fails.
 	result=$(grep -E "^(not )?ok [0-9]+ $3\\.(.*\\.)?$4( |\$)" "$log")
 	if grep -q '^not ok' <<<"$result"; then
 		echo 'the test fails'
@@ -74,7 +74,7 @@ while IFS='|' read -r name number program test what guard; do
 	printf '%-5s %-34s %-8s without %s: %s\n' "$name" "$test" "$with" "$guard" "$without"
 	printf '   * - %s\n     - %s\n     - %s\n     - %s\n     - %s\n     - %s\n' "$name" "$what" \
 		"\`\`$test\`\`" "$with" "$guard" "$without" >>"$rows"
-	# Skipped where there is no such hardware.
+	# A test is skipped if the machine lacks the hardware.
 	case $with/$without in
 	passed/passed | passed/skipped | 'the '*/*) failed=1 ;;
 	esac

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Run the tests on a kernel that looks for data races, and compare what it finds
-# with what it finds in the unpatched kernel under perf's own tests.
+# Run the tests on a kernel that looks for data races, and compare its reports with those
+# of the unpatched kernel under perf's own tests.
 #
 # usage: test-kcsan.sh
 #
-# Fails if a race is found in a function of kernel/events/persistent*.c, or a test
-# fails. Prints all races that the unpatched kernel did not show; in functions
-# that the series does not touch they mean that the tests come to places where
-# perf's own do not.
+# Fails if a race is found in a function of kernel/events/persistent*.c, or if a test
+# fails. Prints all races that the unpatched kernel did not show. Races in functions that
+# the series does not touch only mean that the tests reach code that perf's own tests do
+# not reach.
 
 set -uo pipefail
 
@@ -27,14 +27,14 @@ CONFIGS=$configs KERNEL=$top/build/kernel-kcsan-base LINUX=$base \
 	"$top/scripts/build.sh" kernel || exit
 mkdir -p "$logs"
 
-# races LOG...: the pairs of functions, in either order
+# races LOG...: the pairs of functions that race, each pair in sorted order
 races()
 {
 	sed -n 's/.*BUG: KCSAN: data-race in //p' "$@" |
 		awk '{ print ($1 < $3 || $3 == "") ? $0 : $3 " / " $1 }' | sort -u
 }
 
-# run KERNEL STAGE
+# run KERNEL STAGE: run a stage of test-guest.sh on a kernel
 run()
 {
 	VM_ALLOW=KCSAN VM_LOG=$logs/$1-$2.vm.log "$top/scripts/vm.sh" \

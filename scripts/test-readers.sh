@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What the kernel shows of buffers, read for long while others write to them: the files of
-# perffs, and those of /proc/PID/perf/ring-buffers. On a kernel with KASAN (make test-readers
-# KERNEL=debug) also nonsense in a buffer must not make it read where it must not.
+# Read the files that show buffers for a long time, while others write to the buffers:
+# those in perffs, and those in /proc/PID/perf/ring-buffers. On a kernel with KASAN (make
+# test-readers KERNEL=debug) this also shows that random bytes in a buffer cannot make the
+# kernel read invalid memory.
 #
 # usage: test-readers.sh
 #
 # Environment:
 #   KERNEL        O= directory of the kernel (build/kernel)
 #   DATA_READS    how often "data" is read while 4 CPUs write as fast as they can (1000)
-#   TEXT_READS    and "text" (200)
-#   RING_MINUTES  for how long buffers of random bytes are read (10)
+#   TEXT_READS    the same for "text" (200)
+#   RING_MINUTES  for how many minutes buffers of random bytes are read (10)
 #
-# The logs are in build/test-readers/. The last line says what happened.
+# The logs are in build/test-readers/. The last line is the summary.
 
 set -uo pipefail
 
@@ -23,8 +24,8 @@ tests=$top/build/selftests
 mkdir -p "$logs"
 passed=0 failed=0
 
-# run NAME COMMAND...: the tests in it pass, none of them is skipped, and the kernel does not
-# complain
+# run NAME COMMAND...: check that its tests pass, none of them is skipped, and the kernel
+# does not complain
 run()
 {
 	local name=$1 start=$SECONDS log=$logs/$1.log result=FAILED

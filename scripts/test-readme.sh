@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Run what "Five commands" of README.md says, in a guest, and look at the file: the record
-# that fired the trigger is in it. The first of the five gets the guest.
+# Run the commands of "Five commands" in README.md, and check that the file has the record
+# that fired the trigger. This runs in a guest, so the first command, which starts one, is
+# left out.
 #
 # usage: test-readme.sh
 

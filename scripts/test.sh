@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Run the tests in guests of one and of four CPUs: the kernel's selftests,
-# the shell tests of perf that came with the series, and those of perf's own
-# tests that touch what the series changes.
+# Run the tests in guests of one and of four CPUs: the kernel's selftests, the shell tests
+# of perf that the series adds, and perf's own tests of the code that the series changes.
 #
 # usage: test.sh [-u | -l]
 #
-#   -l  the long ones instead: perf's tests of all other commands, in a guest
+#   -l  run the long tests instead: perf's tests of all other commands, in a guest
 #       of four CPUs
-#   -u  on the unpatched kernel, with the series' own tests only. None may
-#       pass, or it would not need the series
+#   -u  run only the tests of the series, on the unpatched kernel. None may pass, as
+#       it would not need the series then
 #
 # Environment:
 #   KERNEL     O= directory of the kernel (build/kernel)
@@ -17,7 +16,7 @@
 #   TEST_STAGES  what to run, see test-guest.sh ("perf selftests regression readme")
 #   TEST_JOBS  guests at the same time (one more than there are processors)
 #
-# The logs are in build/test/. The last line says what happened.
+# The logs are in build/test/. The last line is the summary.
 
 set -uo pipefail
 
@@ -28,7 +27,7 @@ kernel=$(realpath "${KERNEL:-$base_build/kernel}")
 logs=$base_build/test
 stages=${TEST_STAGES:-perf selftests regression readme}
 
-# On a kernel that can let any allocation fail, perf has to cope with that, too.
+# If the kernel can make any allocation fail, test that perf copes with that, too.
 if grep -q '^CONFIG_FAULT_INJECTION=y' "$kernel/.config"; then
 	stages+=' faults'
 fi
@@ -38,8 +37,8 @@ if grep -q '^CONFIG_PERF_OUTPUT_KUNIT_TEST=y' "$kernel/.config"; then
 	stages+=' kunit'
 fi
 
-# May pass without the series: what is said in that case, and perf record -M, which is for any
-# kernel.
+# These tests may pass without the series: the one of the messages on such a kernel, and
+# those of perf record -M, which works on any kernel.
 unpatched_ok='perf record -P and perf ctl say that the kernel has no persistent events
 perf record -M
 perf record --daemon
@@ -63,13 +62,13 @@ if [ "${1-}" = -u ]; then
 	fi
 	LINUX=$base KERNEL=$kernel "$top/scripts/build.sh" kernel || exit
 fi
-# The guest looks there for modules.
+# The guest finds the modules by this.
 export KERNEL=$kernel
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# Prints "ok NAME", "failed NAME" or "skipped NAME" for each result in the log
-# of a stage, and a failure for what began and did not end.
+# results LOG: print "ok NAME", "failed NAME" or "skipped NAME" for each result in the log
+# of a stage, and a failure for each program that began and did not end.
 results()
 {
 	awk '
@@ -88,7 +87,7 @@ results()
 
 	# kselftest: TAP.
 	/^1\.\.[0-9]+/ {
-		# As a number: "9" is more than "10".
+		# + 0 makes it a number: as a string, "9" is more than "10".
 		plan = substr($1, 4) + 0
 		if (/# SKIP/) {
 			seen++
@@ -120,7 +119,7 @@ results()
 	}' "$1"
 }
 
-# Prints what the tests that failed said, as the log may be out of reach.
+# complaints LOG: print the output of the tests that failed, as the log may be out of reach.
 complaints()
 {
 	awk '
@@ -136,7 +135,7 @@ complaints()
 	{ said[n++] = $0 }' "$1"
 }
 
-# run_guest CPUS STAGE [PART]
+# run_guest CPUS STAGE [PART]: run a stage of test-guest.sh in a guest
 run_guest()
 {
 	local log start=$SECONDS vm
@@ -151,9 +150,9 @@ run_guest()
 	echo $? $((SECONDS - start)) >"$log.log.status"
 }
 
-# Those that take longest come first, so that none is alone at the end. They
-# wait a lot: some more than there are processors go beside each other. They
-# must not go on when this script is stopped.
+# The longest stages come first, so that none of them runs alone at the end. Guests wait a
+# lot, so one more than there are processors runs at a time. They must not go on when this
+# script is stopped.
 trap 'kill $(jobs -p); exit 143' INT TERM HUP
 at_once=${TEST_JOBS:-$(($(nproc) + 1))}
 guests=()
@@ -181,8 +180,8 @@ for guest in "${guests[@]}"; do
 	log=$logs/$stage${part:+-${part%/*}}-$cpus.log
 	read -r status seconds <"$log.status" || status=1 seconds=0
 	results "$log" | sort -u >"$log.results"
-	# A test fails by its result; anything else is the guest's end
-	# or a complaint of its kernel.
+	# Failed tests are in the results. Another exit status means that the guest died
+	# or that its kernel complained.
 	[ "$status" -eq 0 ] ||
 		echo "failed $stage: the guest's exit status is $status" >>"$log.results"
 
@@ -197,7 +196,7 @@ for guest in "${guests[@]}"; do
 		   sed 's/^ok /  passed without the series: /' | grep .; then
 			wrong=1
 		fi
-		# That nothing ran shows nothing.
+		# If no test ran, the result is meaningless.
 		if [ "$status" -ne 0 ] || [ $((f + s)) -eq 0 ]; then
 			echo "  the tests did not run; log: ${log#"$top"/}"
 			wrong=1

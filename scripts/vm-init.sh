@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Process 1 of the guest that vm.sh starts; not for running by hand.
+# Process 1 of the guest that vm.sh starts. Do not run it by hand.
 #
-# Its root is the host's, read-only. Mounts what a system needs, runs the
-# command that vm.sh left in the shared directory, leaves the exit status
-# there and ends the guest.
+# Its root is the host's, read-only. The script mounts the file systems of vm-fstab, runs
+# the command that vm.sh left in the shared directory, writes the exit status there, and
+# ends the guest.
 
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 top=${0%/scripts/*}
@@ -33,8 +33,8 @@ done
 ip link set lo up
 echo vm >/proc/sys/kernel/hostname
 
-# The caller's environment, without what is wrong in here: its home cannot be
-# written, and make's job server is not reachable.
+# Take the caller's environment, except for variables that are wrong in the guest: the home
+# directory is not writable, and make's job server cannot be reached.
 mapfile -d '' -t env <$run/env
 for var in "${env[@]}"; do
 	case $var in
@@ -59,7 +59,7 @@ pipe)
 	for port in /sys/class/virtio-ports/*; do
 		declare "port_$(cat "$port/name")=/dev/${port##*/}"
 	done
-	# A port can be opened only once; a pipe as often as CMD likes.
+	# A port can be opened only once, but CMD may open its output again: give it a pipe.
 	exec 3> >(exec setsid cat >"${port_out:?}")
 	keep=$!
 	exec 4> >(exec setsid cat >"${port_err:?}" 3>&-)
@@ -73,8 +73,7 @@ pipe)
 	;;
 esac
 
-# Whoever still holds the pipes must not keep them open. A kernel thread has
-# no program.
+# Kill all processes that may still hold the pipes open. Kernel threads have no exe.
 for proc in /proc/[0-9]*; do
 	pid=${proc#/proc/}
 	case " 1 ${keep-} " in
@@ -88,7 +87,7 @@ wait ${keep-}
 if [ -e /sys/kernel/debug/kmemleak ]; then
 	# Objects younger than five seconds are not reported.
 	sleep 6
-	# What the scan before did not see yet is only noted by the next.
+	# An object may be reported only by the second scan.
 	echo scan >/sys/kernel/debug/kmemleak
 	echo scan >/sys/kernel/debug/kmemleak
 	cat /sys/kernel/debug/kmemleak >$run/kmemleak
@@ -96,5 +95,5 @@ fi
 dmesg >$run/dmesg
 echo "$status" >$run/status
 echo b >/proc/sysrq-trigger
-# Not reached unless the kernel has no such key.
+# Reached only if the kernel does not have this key.
 reboot -ff

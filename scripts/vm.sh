@@ -7,27 +7,27 @@
 #
 #   -s  CPUs of the guest (2)
 #   -m  its memory in MiB (2048)
-#   -a  added to the kernel command line
+#   -a  arguments to add to the kernel command line
 #   -t  seconds after which the guest counts as hung (600)
 #   -k  O= directory of the kernel to boot ($KERNEL, or build/kernel)
 #
-# The guest sees the host's files read-only, with a tmpfs on /tmp, /run and
-# /var/tmp, and build/out of this repository, writable, as /tmp/out. CMD runs
-# in the caller's directory with the caller's environment. Its output and exit
-# status become those of vm.sh; its input is /dev/null. Processes that CMD
-# leaves behind are killed. Without CMD: a shell on the terminal, or one that
-# runs the commands on stdin.
+# The guest sees the host's files read-only, with a tmpfs on /tmp, /run and /var/tmp. It
+# can write to build/out of this repository, which is /tmp/out there. CMD runs in the
+# caller's directory with the caller's environment. Its output and exit status become
+# those of vm.sh; its input is /dev/null. Processes that CMD leaves behind are killed.
+# Without CMD, the guest runs a shell on the terminal, or a shell that executes the
+# commands on stdin.
 #
-# Exit status: that of CMD; 124 when the time is over; 125 when the guest died
-# or could not start, or when CMD succeeded but the kernel complained.
+# Exit status: that of CMD; 124 if the time is over; 125 if the guest died or could not
+# start, or if CMD succeeded but the kernel complained.
 #
 # Environment:
 #   VM_LOG    the guest's console log (build/vm.log)
-#   VM_ACCEL  kvm or tcg, instead of trying (the answer is in build/accel); or
-#             icount: tcg in which a nanosecond is an instruction, one CPU at a
-#             time, for counting instructions
+#   VM_ACCEL  kvm or tcg, instead of trying (the result is kept in build/accel); or
+#             icount: tcg with one CPU at a time, where a nanosecond is an instruction,
+#             to count instructions
 #   VM_QEMU   more options for QEMU
-#   VM_ALLOW  regular expression of complaints that are none
+#   VM_ALLOW  regular expression of complaints to ignore
 
 set -eu
 
@@ -65,9 +65,8 @@ image=$kernel/arch/x86/boot/bzImage
 [ -e "$image" ] || die "no kernel at $image; run 'make kernel'"
 mkdir -p "$build/out"
 
-# A guest may start in KVM and then hang for ever, so only one that really ran
-# a command shows that KVM works. What one boot of this machine has shown is
-# kept.
+# A guest may start in KVM and then hang forever, so KVM counts as working only if a guest
+# really ran a command. The result is kept until this machine boots again.
 choose_accel()
 {
 	local boot answer accel=tcg
@@ -101,8 +100,8 @@ icount) accel_opt=tcg,thread=single ;;
 *) die "VM_ACCEL is '$accel', not kvm, tcg or icount" ;;
 esac
 
-# What the guest gets to know, and what it answers, is in this directory: a
-# kernel command line is too short for it.
+# The host and the guest exchange data through files in this directory, as the kernel
+# command line is too short.
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/vm.XXXXXX")
 log=${VM_LOG:-$build/vm.log}
 own_log=$log.$$
@@ -120,7 +119,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Runs at the same time must not write into each other's log.
+# Guests that run at the same time must not write to the same log.
 : >"$own_log"
 ln -f "$own_log" "$log"
 
@@ -141,12 +140,12 @@ printf '%s\0' "$@" >"$tmp/argv"
 printf '%s\0' "$PWD" "$top" >"$tmp/dirs"
 env -0 >"$tmp/env"
 
-# "ro" and a read-only share: nothing that runs in there can harm the host.
+# "ro" and a read-only share: nothing in the guest can harm the host.
 append="console=ttyS0 ignore_loglevel oops=panic panic=-1 root=root ro"
 append+=" rootfstype=9p"
 append+=" rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose"
-# A vCPU that waits for its turn makes the watchdog give the TSC up; with what it
-# takes instead, a guest was seen to stop for ever.
+# A vCPU that waits for its turn would make the watchdog mark the TSC unstable. With the
+# clock source that the kernel uses then, a guest was seen to hang forever.
 append+=" tsc=reliable"
 append+=" init=$top/scripts/vm-init.sh $args"
 
@@ -172,7 +171,7 @@ if [ $mode = terminal ]; then
 	setpriv --pdeathsig KILL "${qemu[@]}" <&0 &
 	qemu_pid=$!
 else
-	# Through pipes, as QEMU cannot open all that stdout may be.
+	# Use pipes: QEMU cannot open everything that stdout may be.
 	exec {out}> >(exec cat)
 	out_pid=$!
 	exec {err}> >(exec cat >&2)
@@ -199,12 +198,13 @@ if [ "$ended" = "$clock_pid" ]; then
 	clock_pid=''
 fi
 qemu_pid=''
-# No wait: bash can miss the end of a process substitution on a busy machine, and waits for ever.
+# Poll instead of "wait": on a busy machine, bash can miss the end of a process
+# substitution and wait forever.
 [ $mode = terminal ] || while kill -0 "$out_pid" 2>/dev/null || kill -0 "$err_pid" 2>/dev/null; do
 	sleep 0.05
 done
 
-# The end of the kernel's log may not have come over the serial line.
+# The end of the kernel's log may be missing on the serial line.
 tr -d '\r' <"$own_log" >"$tmp/console"
 if [ -s "$tmp/dmesg" ] && grep -vxFf "$tmp/console" "$tmp/dmesg" >"$tmp/rest"; then
 	{ echo "--- only in dmesg:"; cat "$tmp/rest"; } | tee -a "$own_log" >>"$tmp/console"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/PID/perf/ring-buffers: what is in the ring buffers of the perf events that a process
+ * /proc/PID/perf/ring-buffers: the contents of the ring buffers of perf events that a process
  * has open. N.txt has a line for each record, N.trace is a perf.data stream.
  *
- * Who opens a file gets what the buffer holds at that moment, and has it until the file is
- * closed.
+ * open() copies the buffer. The file shows this copy until it is closed.
  */
 #include <linux/cred.h>
 #include <linux/dcache.h>
@@ -25,13 +24,13 @@
 
 #include "internal.h"
 
-/* Of a name: a number of 64 bits, and what is read */
+/* Maximum size of a file name: a number of 64 bits, and the suffix */
 #define PROC_PERF_NAME	(20 + sizeof(".trace"))
 
 /**
- * struct perf_entry - what a file is named after
- * @number:	of the buffer
- * @text:	it is for people
+ * struct perf_entry - a file name in parsed form
+ * @number:	number of the buffer
+ * @text:	it is N.txt, otherwise N.trace
  */
 struct perf_entry {
 	u64	number;
@@ -50,7 +49,7 @@ static bool parse_name(const struct dentry *dentry, struct perf_entry *entry)
 	if (sscanf(dentry->d_name.name, "%llu.%5s", &entry->number, kind) != 2)
 		return false;
 	entry->text = !strcmp(kind, kind_of(true));
-	/* There is one name for each, without leading zeros or whatever else sscanf() takes. */
+	/* Accept no leading zeros or other variants that sscanf() accepts. */
 	snprintf(name, sizeof(name), "%llu.%s", entry->number, kind_of(entry->text));
 	return !strcmp(name, dentry->d_name.name);
 }
@@ -64,7 +63,7 @@ static struct task_struct *get_opened(struct file *file, struct perf_entry *entr
 	return parse_name(file->f_path.dentry, entry) ? get_proc_task(file_inode(file)) : NULL;
 }
 
-/* @ret is 1 if there is a record, 0 if not, or an error. */
+/* @ret is 1 if there is a record, 0 if there is none, or an error. */
 static void *text_or_error(struct perf_text *text, int ret)
 {
 	if (ret < 0)
@@ -137,12 +136,12 @@ static const struct file_operations text_operations = {
 
 /**
  * struct trace_file - an open N.trace
- * @lock:	one reads at a time
- * @stream:	what is read
- * @error:	what went wrong; what is missing in the middle nobody can make sense of
+ * @lock:	serializes the readers
+ * @stream:	the stream
+ * @error:	0, or an error that all later reads return: a stream with a gap is useless
  */
 struct trace_file {
-	struct mutex		lock;	/* for @stream and @error */
+	struct mutex		lock;	/* protects @stream and @error */
 	struct perf_stream	*stream;
 	int			error;
 };
@@ -174,7 +173,7 @@ static int trace_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
-/* The rights are those of who opened it, whoever reads. */
+/* Read with the rights of the task that opened the file. */
 static ssize_t read_stream(struct trace_file *trace, const struct cred *cred, void *data,
 			   size_t len)
 {
@@ -231,7 +230,7 @@ static const struct file_operations trace_operations = {
  * The directory
  */
 
-/* What is gone is not to be found again. */
+/* Unused dentries are not cached, so that a buffer that is gone cannot be found again. */
 static const struct dentry_operations entry_dentry_operations = {
 	.d_revalidate	= pid_revalidate,
 	.d_delete	= always_delete_dentry,
@@ -251,7 +250,7 @@ static struct dentry *make_entry(struct dentry *dentry, struct task_struct *task
 	return proc_splice_unmountable(inode, dentry, &entry_dentry_operations);
 }
 
-/* 0, -ENOENT, or another error */
+/* Returns 0 if the task has the buffer open, -ENOENT if not, or another error. */
 static int find_number(struct task_struct *task, u64 number)
 {
 	u64 *numbers;
@@ -286,7 +285,7 @@ static struct dentry *ring_buffers_lookup(struct inode *dir, struct dentry *dent
 	return result;
 }
 
-/* False when there is no room for more. */
+/* Returns false if there is no room for more entries. */
 static bool fill_entry(struct file *file, struct dir_context *ctx, struct task_struct *task,
 		       const struct perf_entry *entry)
 {

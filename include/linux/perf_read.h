@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What readers in the kernel print of ring buffers of perf events.
+ * Readers in the kernel that print ring buffers of perf events, as text or as a perf.data
+ * stream, for /proc and perffs.
  */
 #ifndef _LINUX_PERF_READ_H
 #define _LINUX_PERF_READ_H
@@ -23,7 +24,7 @@ int perf_text_show(struct perf_text *text, struct seq_file *m);
 ssize_t perf_stream_read(struct perf_stream *stream, void *buf, size_t len);
 void perf_stream_free(struct perf_stream *stream);
 
-/* kernel/events/read_task.c: of buffers that a task has open */
+/* kernel/events/read_task.c: the same for buffers that a task has open */
 int perf_task_buffers(struct task_struct *task, u64 **numbers);
 struct perf_text *perf_task_text(struct task_struct *task, u64 number,
 				 struct pid_namespace *viewer);

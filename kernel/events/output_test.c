@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test for what perf writes into its buffers: each sample is written by
- * perf_output_sample() and, field by field, by the code below, and both must
- * come out the same. Samples of tracepoints are written by perf_tp_event() without
- * a plan, by perf_tp_copy() and in place, and all three must come out the same.
+ * KUnit tests for the samples that perf writes into ring buffers. Each sample is written twice,
+ * by perf_output_sample(), and field by field by the code below. Both must give the same bytes.
+ * Samples of tracepoints are written in three ways: by perf_tp_event() without a plan, by
+ * perf_tp_copy(), and in place. All three must give the same bytes.
  */
 
 #include <kunit/test.h>
@@ -20,7 +20,7 @@
 #define TEST_SETS	10000
 #define TEST_SEED	612
 
-/* All bits but PERF_SAMPLE_AUX, whose size is zero here. */
+/* Number of bits of sample_type. PERF_SAMPLE_AUX is tested with a size of zero. */
 #define TEST_BITS	ilog2(PERF_SAMPLE_MAX)
 
 struct test_buffer {
@@ -46,7 +46,7 @@ struct test_context {
 
 static void buffer_create(struct kunit *test, struct test_buffer *b)
 {
-	/* Only the first two are next to each other. */
+	/* Only the first two pages are contiguous in memory. */
 	static const int order[TEST_PAGES] = { 0, 1, 3, 2 };
 	void *pages;
 	int i;
@@ -60,7 +60,7 @@ static void buffer_create(struct kunit *test, struct test_buffer *b)
 		b->rb->data_pages[i] = pages + order[i] * (PAGE_SIZE << page_order(b->rb));
 }
 
-/* As perf_output_begin() does it. */
+/* Set up the handle like perf_output_begin(). */
 static void buffer_begin(struct test_buffer *b, struct perf_event *event, unsigned long offset)
 {
 	unsigned long page_size = PAGE_SIZE << page_order(b->rb);
@@ -94,7 +94,7 @@ static bool buffers_equal(struct test_context *t)
 }
 
 /*
- * The reference: the fields in the order of the ABI, a copy for each.
+ * The reference: copy the fields one by one, in the order of the ABI.
  */
 
 static void put_words(struct perf_output_handle *handle, const void *from, int nr)
@@ -166,7 +166,7 @@ static void put_branches(struct perf_output_handle *handle, struct perf_event *e
 		put_words(handle, data->br_stack_cntr, stack->nr);
 }
 
-/* In a kernel thread nothing of a user's stack can be read. */
+/* The test runs in a kernel thread, which has no user stack to read. */
 static void put_stack(struct perf_output_handle *handle, u64 size, struct pt_regs *regs)
 {
 	u64 none = 0;
@@ -253,10 +253,10 @@ static void put_sample_id(struct perf_output_handle *handle, struct perf_sample_
 }
 
 /*
- * What is written.
+ * Contents of the samples.
  */
 
-/* A fragment that takes a function to copy. */
+/* Copy function of a fragment */
 static unsigned long copy_raw(void *dst, const void *src, unsigned long off, unsigned long len)
 {
 	memcpy(dst, src + off, len);
@@ -283,7 +283,7 @@ static void fill_raw(struct test_context *t)
 		last->data = t->raw_data + 64;
 		last->size = b + 1;
 		sum += b + 1;
-		/* As BPF does for what is not in one piece. */
+		/* Like BPF for data that is not contiguous */
 		if (prandom_u32_state(&t->rnd) % 2)
 			last->copy = copy_raw;
 	}
@@ -327,13 +327,13 @@ static void fill(struct test_context *t, u64 type)
 		prandom_u32_state(&t->rnd) % 2 ? PERF_SAMPLE_BRANCH_HW_INDEX : 0;
 	fill_regs(t, &data->regs_user);
 	fill_regs(t, &data->regs_intr);
-	/* Elsewhere it may take an access_ok() to be told that this is no user's stack. */
+	/* Elsewhere this kernel address may be readable, as there is no access_ok(): size 0. */
 	data->stack_user_size = IS_ENABLED(CONFIG_X86) ?
 				prandom_u32_state(&t->rnd) % 64 * sizeof(u64) : 0;
 	data->aux_size = 0;
 }
 
-/* Of all places, those around the end of a page more often. */
+/* Choose an offset in the buffer, half of the time near the end of a page. */
 static unsigned long place(struct test_context *t)
 {
 	unsigned long page_size = PAGE_SIZE << page_order(t->want.rb);
@@ -391,7 +391,7 @@ static void test_sample_sets(struct kunit *test)
 		check_sample(test, prandom_u32_state(&t->rnd) & (PERF_SAMPLE_MAX - 1));
 }
 
-/* Each set of these fields, from each place before the end of a page. */
+/* Test each set of these fields at each offset just before the end of a page. */
 static void test_sample_id(struct kunit *test)
 {
 	static const u64 bits[] = {
@@ -423,7 +423,7 @@ static u64 test_clock(void)
 	return 0x123456789abcdef0;
 }
 
-/* Record a sample of which nothing is known before, except for what was there. */
+/* Write a sample from perf_sample_data that had junk in it before its initialization. */
 static void write_fresh(struct test_context *t, struct test_buffer *b, int junk)
 {
 	memset(&t->data, junk, sizeof(t->data));
@@ -439,7 +439,7 @@ static void check_fresh(struct kunit *test, u64 type)
 	struct test_context *t = test->priv;
 	unsigned long where = place(t);
 
-	/* That takes a buffer of another kind. */
+	/* PERF_SAMPLE_AUX needs an AUX buffer. */
 	type &= ~(u64)PERF_SAMPLE_AUX;
 #ifndef CONFIG_CGROUP_PERF
 	type &= ~(u64)PERF_SAMPLE_CGROUP;
@@ -454,7 +454,7 @@ static void check_fresh(struct kunit *test, u64 type)
 	KUNIT_EXPECT_TRUE_MSG(test, buffers_equal(t), "sample_type %#llx", type);
 }
 
-/* No byte of a record comes from what was on the stack before. */
+/* No byte of a record must come from old contents of the stack. */
 static void test_fresh(struct kunit *test)
 {
 	struct test_context *t = test->priv;
@@ -480,7 +480,7 @@ static void check_pids(struct kunit *test, struct perf_event *event, struct pid_
 			__task_pid_nr_ns(current, PIDTYPE_PID, ns));
 }
 
-/* In a namespace that it is not in a task has the number zero. */
+/* A task has pid 0 in a pid namespace that it does not belong to. */
 static void test_pids(struct kunit *test)
 {
 	struct test_context *t = test->priv;
@@ -530,7 +530,7 @@ struct test_tp {
 	struct trace_event_call	call;
 	struct pt_regs		regs;
 	struct rnd_state	rnd;
-	/* What all three ways begin with. */
+	/* The start conditions of all three ways. */
 	unsigned long		offset;
 	unsigned long		tail;
 	unsigned int		size;
@@ -539,7 +539,7 @@ struct test_tp {
 	u64			interrupts;
 	u64			record[32];
 	struct perf_sample_data	data;
-	/* How each of them ended. */
+	/* The result of each way. */
 	struct {
 		u8			*data;
 		struct perf_event_mmap_page user_page;
@@ -552,7 +552,7 @@ struct test_tp {
 	unsigned int		in_place;
 	unsigned int		across;
 	bool			no_plan;
-	/* Whose event follows ours on our list, if any */
+	/* The struct of the next event on the list, or NULL */
 	struct test_tp		*next;
 };
 
@@ -564,7 +564,7 @@ static void tp_set_type(struct perf_event *event, u64 type, bool backward)
 	event->attr.write_backward = backward;
 	event->overflow_handler = backward ? perf_event_output_backward :
 					     perf_event_output_forward;
-	/* As perf_event__header_size() and perf_event__id_header_size() do it. */
+	/* Like perf_event__header_size() and perf_event__id_header_size() */
 	event->header_size = hweight64(type & early) * sizeof(u64);
 	event->id_header_size = hweight64(type & TEST_TP_WORDS & ~early) * sizeof(u64);
 }
@@ -584,7 +584,7 @@ static void tp_buffer(struct kunit *test, struct test_tp *tp)
 	tp->event->rb = tp->buffer.rb;
 }
 
-/* As seen where it is known what the registers of user space are like */
+/* Make the registers look like those of user space, on x86 only. */
 static void tp_set_user(struct test_tp *tp, bool user)
 {
 #ifdef CONFIG_X86
@@ -640,7 +640,7 @@ static void tp_in_place(struct test_tp *tp)
 	perf_tp_end(&sample);
 }
 
-/* The one field that differs; only of a record that does not cross pages. */
+/* Clear the time, the only field that differs, and return it. */
 static u64 tp_take_time(struct test_tp *tp)
 {
 	struct perf_buffer *rb = tp->buffer.rb;
@@ -669,7 +669,7 @@ static void tp_prepare(struct test_tp *tp, enum test_tp_way way)
 	rb->user_page->data_tail = tp->tail;
 	local_set(&rb->head, tp->offset);
 	local_set(&rb->lost, tp->lost);
-	/* Nobody is woken. */
+	/* Do not wake up readers. */
 	local_set(&rb->wakeup, tp->event->attr.write_backward ? -tp->offset : tp->offset);
 	rb->watermark = LONG_MAX;
 	local64_set(&tp->event->count, 0);
@@ -715,13 +715,13 @@ static void tp_write(struct test_tp *tp, enum test_tp_way way, bool take_time)
 		tp_keep(tp->next, way, take_time);
 }
 
-/* Entries tell whether the task is to be scheduled, which somebody may want at any time. */
+/* Flags of an entry include the need to reschedule, which can come up at any time. */
 static unsigned int tp_resched(void)
 {
 	return tracing_gen_ctx_irq_test(0);
 }
 
-/* All three on the same CPU, with the same to tell. */
+/* Write in all three ways on one CPU. Repeat if the need to reschedule changed meanwhile. */
 static void tp_write_all(struct test_tp *tp, bool take_time)
 {
 	unsigned int planned = tp->planned, in_place = tp->in_place, across = tp->across;
@@ -775,19 +775,19 @@ static void tp_fill(struct test_tp *tp)
 	unsigned long page_size = PAGE_SIZE << page_order(rb);
 	unsigned long words = perf_data_size(rb) / sizeof(u64);
 
-	/* Of all places, those around the end of a page more often. */
+	/* Choose an offset in the buffer, half of the time near the start of a page. */
 	tp->offset = prandom_u32_state(&tp->rnd) % words * sizeof(u64);
 	if (prandom_u32_state(&tp->rnd) % 2)
 		tp->offset = round_down(tp->offset, page_size) +
 			     prandom_u32_state(&tp->rnd) % 64 * sizeof(u64);
 	tp->tail = tp->offset;
-	/* A multiple of eight with the size itself in front, of at least the entry. */
+	/* With the u32 of its size, a record is a multiple of eight. It has at least the entry. */
 	tp->size = (2 + prandom_u32_state(&tp->rnd) % 24) * sizeof(u64) - sizeof(u32);
 	tp->count = 1;
 	prandom_bytes_state(&tp->rnd, tp->record, sizeof(tp->record));
 }
 
-/* Each set of fields that a plan may have, in both directions, with and without room. */
+/* Test sets of fields that a plan can have, in both directions, with and without room. */
 static void test_tp_layouts(struct kunit *test)
 {
 	struct test_tp *tp = tp_create(test);
@@ -798,7 +798,7 @@ static void test_tp_layouts(struct kunit *test)
 		u64 type = prandom_u32_state(&tp->rnd) & TEST_TP_WORDS;
 		bool backward = prandom_u32_state(&tp->rnd) % 2;
 
-		/* PERF_SAMPLE_IDENTIFIER and the rest are far apart. */
+		/* Set PERF_SAMPLE_IDENTIFIER more often. */
 		if (prandom_u32_state(&tp->rnd) % 2)
 			type |= PERF_SAMPLE_IDENTIFIER;
 		tp_set_type(tp->event, type | PERF_SAMPLE_RAW, backward);
@@ -821,7 +821,7 @@ static void test_tp_layouts(struct kunit *test)
 	KUNIT_EXPECT_GT(test, tp->across, TEST_SETS / 100);
 }
 
-/* The layout that is compiled in has the time of the real clock, and one more has it. */
+/* Test the plans with specialized code. They use the real clock. */
 static void test_tp_usual(struct kunit *test)
 {
 	struct test_tp *tp = tp_create(test);
@@ -839,14 +839,14 @@ static void test_tp_usual(struct kunit *test)
 	KUNIT_EXPECT_GT(test, tp->across, TEST_SETS / 100);
 }
 
-/* In interrupts, and with them disabled, an entry says so. */
+/* Flags of an entry tell about interrupts, also when they are disabled. */
 static void test_tp_flags(struct kunit *test)
 {
 	static const unsigned int contexts[] = {
 		0, SOFTIRQ_OFFSET, SOFTIRQ_DISABLE_OFFSET, HARDIRQ_OFFSET,
 		HARDIRQ_OFFSET + SOFTIRQ_OFFSET, 3 * PREEMPT_OFFSET, 20 * PREEMPT_OFFSET,
 	};
-	/* May come at any time */
+	/* These flags can change at any time. */
 	const unsigned int resched = (TRACE_FLAG_NEED_RESCHED | TRACE_FLAG_NEED_RESCHED_LAZY |
 				      TRACE_FLAG_PREEMPT_RESCHED) << 16;
 	struct test_tp *tp = tp_create(test);
@@ -860,14 +860,14 @@ static void test_tp_flags(struct kunit *test)
 			off = way % 2;
 			tp_fill(tp);
 			tp->offset = PAGE_SIZE;
-			/* Across two pages */
+			/* Let the record cross two pages. */
 			if (way / 2)
 				tp->offset += sizeof(u64);
 			if (off)
 				local_irq_save(flags);
 			/*
-			 * Preemption's counter is all that tells an interrupt. What debugs
-			 * that counter does not know of the like.
+			 * Only preempt_count() tells that this is an interrupt. The helpers
+			 * with debug checks do not allow such values, so use the raw ones.
 			 */
 			__preempt_count_add(contexts[i]);
 			tp_write_all(tp, false);
@@ -885,7 +885,7 @@ static void test_tp_flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tp->in_place, 4 * ARRAY_SIZE(contexts));
 	KUNIT_EXPECT_EQ(test, tp->across, 2 * ARRAY_SIZE(contexts));
 
-	/* And what disables bottom halves, or migration, in whatever way that is done. */
+	/* Test the real functions that disable bottom halves and migration, too. */
 	local_bh_disable();
 	inlined = tracing_gen_ctx_irq_test(0) & ~resched;
 	full = __tracing_gen_ctx_irq_test(0) & ~resched;
@@ -899,8 +899,8 @@ static void test_tp_flags(struct kunit *test)
 }
 
 /*
- * Of several events the first has its record in place, and the others get copies of it:
- * in a buffer of their own or in the same, with a plan or without.
+ * With several events, the record of the first one is written in place, and the others get
+ * copies: in their own buffer or in the same one, with a plan or without.
  */
 static void test_tp_several(struct kunit *test)
 {
@@ -923,9 +923,9 @@ static void test_tp_several(struct kunit *test)
 	for (n = 0; n < TEST_SETS; n++) {
 		u64 type = TEST_TP_USUAL, next_type = type;
 
-		/* As test_tp_usual() has them, or anything */
+		/* Use the plan of test_tp_usual(), or a random one. */
 		usual = prandom_u32_state(&tp->rnd) % 2;
-		/* Then the second record may come while the first one is being written. */
+		/* In a shared buffer, the copy is written before the first record ends. */
 		shared = !usual && prandom_u32_state(&tp->rnd) % 2;
 		backward = usual || prandom_u32_state(&tp->rnd) % 2;
 		next_backward = backward;
@@ -942,7 +942,7 @@ static void test_tp_several(struct kunit *test)
 		next->event->rb = (shared ? tp : next)->buffer.rb;
 		next->no_plan = prandom_u32_state(&tp->rnd) % 2;
 		tp_set_user(tp, prandom_u32_state(&tp->rnd) % 4 == 0);
-		/* These hits are not for everybody. */
+		/* The second event may exclude hits in the kernel. */
 		next->event->attr.exclude_kernel = prandom_u32_state(&tp->rnd) % 8 == 0;
 		tp_fill(tp);
 		next->offset = tp->offset ^ PAGE_SIZE;
@@ -950,7 +950,7 @@ static void test_tp_several(struct kunit *test)
 		tp->buffer.rb->overwrite = usual || prandom_u32_state(&tp->rnd) % 2;
 		next->buffer.rb->overwrite = usual || prandom_u32_state(&tp->rnd) % 2;
 		next->buffer.rb->paused = prandom_u32_state(&tp->rnd) % 16 == 0;
-		/* The time is not where it was when another record comes before it. */
+		/* A LOST record would move the time from where tp_take_time() looks for it. */
 		next->lost = !usual && prandom_u32_state(&tp->rnd) % 16 == 0;
 		tp_check(test, tp, usual);
 		KUNIT_EXPECT_TRUE_MSG(test, tp_equal(next, TP_LONG, TP_COPY),
@@ -964,7 +964,7 @@ static void test_tp_several(struct kunit *test)
 	KUNIT_EXPECT_GT(test, tp->in_place, TEST_SETS / 2);
 }
 
-/* Where others write, too, nothing can be read back. */
+/* If other CPUs write to the buffer, records are not written in place. */
 static void test_tp_shared(struct kunit *test)
 {
 	struct test_tp *tp = tp_create(test);
@@ -980,7 +980,7 @@ static void test_tp_shared(struct kunit *test)
 	}
 }
 
-/* The record that is being written stays whole, whatever an NMI handler writes. */
+/* A record that is being written in place stays intact, whatever an NMI handler writes. */
 static void test_tp_interrupted(struct kunit *test)
 {
 	struct test_tp *tp = tp_create(test);
@@ -1001,7 +1001,7 @@ static void test_tp_interrupted(struct kunit *test)
 			tp->offset = 3 * PAGE_SIZE + PAGE_SIZE / 2;
 		tp_write(tp, TP_COPY, false);
 		local_set(&rb->head, tp->offset);
-		/* What is left is a number of theirs. */
+		/* The NMI handler's records fill the rest of the buffer exactly. */
 		tp->size = 4 * sizeof(words) - tp->event->tp_size;
 
 		preempt_disable();
@@ -1022,14 +1022,14 @@ static void test_tp_interrupted(struct kunit *test)
 		preempt_enable();
 		KUNIT_ASSERT_NOT_NULL(test, place);
 		KUNIT_EXPECT_EQ(test, n, 0);
-		/* All the rest of the buffer was theirs. */
+		/* These records filled all the rest of the buffer. */
 		KUNIT_EXPECT_EQ(test, written, (perf_data_size(rb) - tp->event->tp_size -
 						tp->size) / sizeof(words));
 		KUNIT_EXPECT_EQ(test, local_read(&rb->lost), 1);
 		KUNIT_EXPECT_EQ(test, rb->user_page->data_head, local_read(&rb->head));
 		KUNIT_EXPECT_EQ(test, rb->nest, 0);
 
-		/* After that they may write as before. */
+		/* Afterwards others can write again. */
 		KUNIT_EXPECT_EQ(test, perf_output_begin(&handle, &tp->data, tp->event,
 							sizeof(words)), 0);
 		perf_output_copy(&handle, words, sizeof(words));
@@ -1045,7 +1045,7 @@ static u32 tp_make(struct perf_event *event)
 	return event->tp_plan;
 }
 
-/* What makes an event unusual, one at a time. */
+/* Test each condition that keeps an event from having a plan. */
 static void test_tp_plan(struct kunit *test)
 {
 	struct test_tp *tp = tp_create(test);
@@ -1084,13 +1084,13 @@ do {									\
 	expect_no_plan(event->overflow_handler = NULL,
 		       event->overflow_handler = perf_event_output_backward);
 
-	/* Without PERF_SAMPLE_PERIOD the period says which hits are samples. */
+	/* Without PERF_SAMPLE_PERIOD, a period above one skips hits. */
 	tp_set_type(event, TEST_TP_USUAL, true);
 	usual = tp_make(event);
 	KUNIT_EXPECT_NE(test, usual, 0);
 	expect_no_plan(event->hw.sample_period = 4, event->hw.sample_period = 1);
 
-	/* A record that a filter is to look at first is not written in place. */
+	/* A record that must pass a filter first is not written in place. */
 	event->filter = (void *)1;
 	KUNIT_EXPECT_NE(test, tp_make(event), 0);
 	KUNIT_EXPECT_NE(test, tp_make(event), usual);
@@ -1107,7 +1107,7 @@ static int tp_reg(struct trace_event_call *call, enum trace_reg type, void *data
 	return 0;
 }
 
-/* The PMU makes a plan for an event that it adds or starts, and only then. */
+/* The PMU makes a plan when it adds or starts an event, and clears it when it stops it. */
 static void test_tp_pmu(struct kunit *test)
 {
 	struct trace_event_class class = { .reg = tp_reg };
@@ -1137,8 +1137,8 @@ static void test_tp_pmu(struct kunit *test)
 }
 
 /*
- * An event that is throttled takes no samples, with a plan or without. That may be so when
- * hits have a count that is not in the samples; such hits are not written in place.
+ * A throttled event takes no samples, with a plan or without. Only hits with a count that is
+ * not in the samples throttle an event, and such hits are not written in place.
  */
 static void test_tp_throttled(struct kunit *test)
 {
@@ -1157,7 +1157,7 @@ static void test_tp_throttled(struct kunit *test)
 	KUNIT_EXPECT_NE(test, tp->end[TP_LONG].head, tp->offset);
 }
 
-/* What an exiting task has lost is not in its records, whichever way they are written. */
+/* Records of an exiting task do not have the pids that it has lost, in any of the ways. */
 static void test_tp_exiting(struct kunit *test)
 {
 	struct test_tp *tp = tp_create(test);
@@ -1206,7 +1206,7 @@ static int test_init(struct kunit *test)
 	event->attr.sample_regs_user = 0x3f;
 	event->attr.sample_regs_intr = 0x1b1;
 	event->attr.sample_stack_user = 64;
-	/* Wake-ups are not what this is about. */
+	/* Do not test wake-ups. */
 	event->attr.watermark = 1;
 
 	perf_fetch_caller_regs(&t->regs);

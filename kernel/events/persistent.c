@@ -12,15 +12,15 @@
  *			the namespace counts as one opener of each member and
  *			as one mapping of each buffer. The name shows in sysfs,
  *			and perf_event_open() makes descriptors of the members.
- *   delete		Takes id and name away and stops the members, whoever
- *			has them open. Then the namespace lets go of them: the
- *			last descriptor frees the event, the last mapping the
- *			buffer.
+ *   delete		Removes id and name, and stops the members even if
+ *			processes have them open. Then the namespace drops its
+ *			references: the last descriptor frees the event, the
+ *			last mapping frees the buffer.
  *
- * A CPU that goes offline takes its events out of their context. Members stay
- * where they are, with what they have recorded, and go on when it is back.
+ * When a CPU goes offline, its events leave their context. Members stay in the
+ * namespace with their records, and continue when the CPU is back.
  *
- * The code that writes samples sees nothing of this.
+ * The code that writes samples does not know about namespaces.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -48,44 +48,44 @@
 #include "persistent_internal.h"
 
 /*
- * perf_persist_lock protects the registry: which namespaces there are, their
- * names, their members and who holds what.
+ * perf_persist_lock protects the registry: the namespaces, their names, their
+ * members, and which events and buffers they hold.
  *
  *  1. It nests inside cpu_hotplug_lock and outside perf_event::mmap_mutex.
  *
- *  2. Nothing under it may create an event, drop what could be the last
- *     reference or opener of one (static keys take cpu_hotplug_lock), remove a
- *     sysfs file (that waits for its readers) or touch user memory (a fault
- *     takes mmap_lock, which perf_mmap() holds around mmap_mutex). So things
- *     are unlinked under it and torn down after.
+ *  2. Code that holds it must not create an event, drop what may be the last
+ *     reference or opener of an event (static keys take cpu_hotplug_lock), remove
+ *     a sysfs file (which waits for its readers), or access user memory (a page
+ *     fault takes mmap_lock, which perf_mmap() holds around mmap_mutex). So objects
+ *     are unlinked under the lock, and torn down after it is dropped.
  *
- *  3. perf_member::state is written under it, except from NONE to JOINING,
- *     which is under event->ctx->mutex for those who add siblings. To and from
- *     PUBLISHED it is written under event->mmap_mutex as well, for mmap() and
- *     SET_OUTPUT.
+ *  3. perf_member::state is written under it, except from NONE to JOINING: code
+ *     that adds siblings reads the state under event->ctx->mutex, so this change
+ *     is made under that mutex. Changes to and from PUBLISHED require
+ *     event->mmap_mutex as well, for mmap() and SET_OUTPUT.
  *
- *  4. While the buffers of a namespace are being replaced, what its members write
- *     to is not in order. perf_persist_settle() waits for the end of that;
- *     whoever adds, removes or opens a member calls it.
+ *  4. While the buffers of a namespace are being replaced, members are missing from
+ *     perf_buffer::event_list. perf_persist_settle() waits until that is over.
+ *     Code that adds, removes or opens a member calls it.
  *
- *  5. ctx->mutex is not taken under it, nor task_struct::perf_event_mutex,
- *     which is held while waiting for that: somebody may hold a context for as
- *     long as a page fault of theirs takes, and others wait here to close.
+ *  5. Code that holds it must not take ctx->mutex, nor task_struct::perf_event_mutex,
+ *     whose holders wait for ctx->mutex: a process may hold ctx->mutex for as long
+ *     as a page fault takes, while close() of other processes waits for this lock.
  */
 DEFINE_MUTEX(perf_persist_lock); /* the registry */
 
 static struct rb_root perf_persist_ids = RB_ROOT;	/* all namespaces, by id */
-static struct rb_root perf_persist_names = RB_ROOT;	/* the published ones, by name */
+static struct rb_root perf_persist_names = RB_ROOT;	/* by name, also reserved names */
 static u64 perf_persist_last_id;			/* an id is never used again */
 
-/* Rooms above this floor; written at boot alone */
+/* Files of the upper layers, see persistent_internal.h; written only at boot */
 static LIST_HEAD(perf_persist_listeners);
 
 /**
- * perf_persist_listen - have a room told what happens to namespaces
- * @listener:	its callbacks
+ * perf_persist_listen - register callbacks for changes of namespaces
+ * @listener:	the callbacks
  *
- * Called at boot, before there is a namespace.
+ * Called at boot, before the first namespace is made.
  */
 void __init perf_persist_listen(struct perf_persist_listener *listener)
 {
@@ -93,13 +93,13 @@ void __init perf_persist_listen(struct perf_persist_listener *listener)
 }
 
 static int perf_persist_error; /* at boot */
-static bool perf_persist_ready; /* after that */
+static bool perf_persist_ready; /* set after that, unless there was an error */
 
 /**
- * perf_persist_fail - a room cannot do its part
+ * perf_persist_fail - a part of persistent events could not be initialized
  * @error:	why, a negative errno
  *
- * Called at boot. There are no namespaces then.
+ * Called at boot. The kernel then makes no namespaces at all.
  */
 void __init perf_persist_fail(int error)
 {
@@ -107,9 +107,9 @@ void __init perf_persist_fail(int error)
 }
 
 /**
- * perf_persist_is_ready - can there be namespaces
+ * perf_persist_is_ready - can namespaces be made
  *
- * Return: true once all rooms can do their part.
+ * Return: true once all parts of persistent events are initialized.
  */
 bool perf_persist_is_ready(void)
 {
@@ -119,7 +119,7 @@ bool perf_persist_is_ready(void)
 #define for_each_listener(_listener)	\
 	list_for_each_entry(_listener, &perf_persist_listeners, entry)
 
-/* Not each listener has each callback. */
+/* A listener leaves out the callbacks that it does not need. */
 #define tell(_callback, ...)				\
 do {							\
 	typeof(_callback) __callback = (_callback);	\
@@ -131,7 +131,7 @@ do {							\
 /**
  * perf_persist_members_changed - members came or left, or have buffers of another size
  * @ns:		the namespace, with the lock held
- * @kept:	one of them is, or was, in snapshots: what was prepared does not fit any more
+ * @kept:	one of these members belongs in snapshots: prepared ones do not fit any more
  */
 void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept)
 {
@@ -144,7 +144,7 @@ void perf_persist_members_changed(struct perf_persist_ns *ns, bool kept)
 }
 
 /**
- * perf_persist_buffers_changed - members have other buffers, or members with buffers came
+ * perf_persist_buffers_changed - buffers were replaced, or members with buffers came
  * @ns:		the namespace, with the lock held
  */
 void perf_persist_buffers_changed(struct perf_persist_ns *ns)
@@ -175,7 +175,7 @@ void perf_persist_published(struct perf_persist_ns *ns)
  *
  * Called without a lock.
  *
- * Return: 0, or what one of those who were told could not do.
+ * Return: 0, or the error of a listener.
  */
 int perf_persist_appeared(struct perf_persist_ns *ns)
 {
@@ -198,7 +198,7 @@ static void tell_vanished(struct perf_persist_ns *ns)
 		tell(listener->vanished, ns);
 }
 
-/* What is polled has something new to say. */
+/* A listing of @ns would show something else: wake up poll(), and tell the listeners. */
 static void tell_changed(struct perf_persist_ns *ns, __poll_t events)
 {
 	struct perf_persist_listener *listener;
@@ -248,7 +248,7 @@ void perf_persist_left(struct perf_leaving *leaving)
 }
 
 /**
- * perf_persist_covering - a CPU that came online is to be given a member
+ * perf_persist_covering - a CPU that came online is about to get a member
  * @member:	the member, which nobody else can see
  *
  * Called without a lock. The caller goes on with perf_persist_covered(), or frees the event.
@@ -262,8 +262,8 @@ void perf_persist_covering(struct perf_member *member)
 }
 
 /**
- * perf_persist_covered - a CPU that came online was given a member
- * @model:	its like on another CPU
+ * perf_persist_covered - a CPU that came online got a member
+ * @model:	the same event on another CPU
  * @member:	the new one, with the lock held
  */
 void perf_persist_covered(struct perf_member *model, struct perf_member *member)
@@ -340,8 +340,7 @@ struct perf_persist_ns *perf_persist_find_settled(u64 id)
  * perf_persist_find_name - find a namespace by its name
  * @name:	the name
  *
- * Return: the namespace, which may be unlinked as long as its name is not free again,
- * or NULL.
+ * Return: the namespace, or NULL. An unlinked one is found until its name is free again.
  */
 struct perf_persist_ns *perf_persist_find_name(const char *name)
 {
@@ -355,8 +354,8 @@ struct perf_persist_ns *perf_persist_find_name(const char *name)
 /**
  * perf_persist_alloc - allocate a namespace, or a snapshot
  *
- * Return: one without members, name and owner, with the reference that is going
- * to be the registry's; or NULL.
+ * Return: a namespace without members, name and owner, with one reference, which becomes
+ * the registry's; or NULL.
  */
 struct perf_persist_ns *perf_persist_alloc(void)
 {
@@ -377,16 +376,16 @@ struct perf_persist_ns *perf_persist_alloc(void)
 	return ns;
 }
 
-/* Other members that write to the buffer of @member, one after the other */
+/* Iterate over the members that write to the buffer of @member. */
 static struct perf_member *next_writer(struct perf_member *member, struct perf_member *prev)
 {
 	return member->rb ? perf_buffer_next_writer(member->rb, prev) : NULL;
 }
 
 /**
- * perf_persist_set_owner - have a namespace belong to the caller
+ * perf_persist_set_owner - make the caller the owner of a namespace
  * @ns:		the namespace, which has no members
- * @old:	out: whom it belonged to
+ * @old:	out: the owner until now
  */
 void perf_persist_set_owner(struct perf_persist_ns *ns, struct perf_persist_owner *old)
 {
@@ -402,7 +401,8 @@ void perf_persist_set_owner(struct perf_persist_ns *ns, struct perf_persist_owne
 /**
  * perf_persist_restore_owner - undo perf_persist_set_owner()
  * @ns:		the namespace
- * @old:	what that said; then its cred is the one that @ns had since
+ * @old:	in: what perf_persist_set_owner() filled in; out: its cred is the one that
+ *		@ns had since then
  */
 void perf_persist_restore_owner(struct perf_persist_ns *ns, struct perf_persist_owner *old)
 {
@@ -415,7 +415,7 @@ void perf_persist_restore_owner(struct perf_persist_ns *ns, struct perf_persist_
 /**
  * perf_persist_new - allocate a namespace that belongs to the caller
  *
- * Return: one without members, with an id that can be found, or NULL.
+ * Return: a namespace without members, which can be found by its id; or NULL.
  */
 struct perf_persist_ns *perf_persist_new(void)
 {
@@ -446,15 +446,15 @@ struct perf_persist_ns *perf_persist_new(void)
  * perf_persist_put - put a reference on a namespace
  * @ns:		the namespace
  *
- * Called with or without the lock. The last reference on a snapshot is put
- * without, as its members go with it.
+ * Called with or without the lock. The last reference on a snapshot must be put without
+ * it, because freeing its members takes the lock.
  */
 void perf_persist_put(struct perf_persist_ns *ns)
 {
 	struct perf_persist_listener *listener;
 	struct perf_persist_ns *source;
 
-	/* A snapshot has a reference on what it was taken of. */
+	/* A snapshot has a reference on its source. */
 	for (; ns && refcount_dec_and_test(&ns->refs); ns = source) {
 		source = ns->source;
 		for_each_listener(listener)
@@ -480,11 +480,13 @@ void perf_persist_changed(struct perf_persist_ns *ns)
  * perf_persist_settle - wait until no buffers of a namespace are being replaced
  * @ns:		the namespace
  *
- * Called with perf_persist_lock held, which is dropped and taken again when
- * there is something to wait for; what the caller knows may be wrong then, and
- * @ns is gone if it has no reference on it. That takes a grace period, one more
- * for each event that is no member but writes to a buffer of one, and the same
- * again when others are waiting to do it.
+ * Called with perf_persist_lock held, which is dropped and taken again if there is
+ * something to wait for. The caller must then check again everything that it knew. @ns may
+ * have been freed, unless the caller has a reference.
+ *
+ * Replacing buffers takes one RCU grace period; one more if used buffers are emptied for
+ * it; and if events that are no members write to the buffers, one for each of them plus
+ * one. The wait is longer if other tasks start to replace the buffers again.
  */
 void perf_persist_settle(struct perf_persist_ns *ns)
 {
@@ -498,12 +500,12 @@ void perf_persist_settle(struct perf_persist_ns *ns)
 		wait_event(ns->waitq, !READ_ONCE(ns->swapping));
 		mutex_lock(&perf_persist_lock);
 	} while (ns->swapping);
-	perf_persist_put(ns); /* not a snapshot, which would need the lock dropped */
+	perf_persist_put(ns); /* no snapshot, which must not be put with the lock held */
 }
 
 /**
- * perf_persist_next_published - walk the published namespaces, but for snapshots
- * @prev:	the last one, which is put, or NULL to start with
+ * perf_persist_next_published - walk the published namespaces, without snapshots
+ * @prev:	the previous one, which is put, or NULL to start with
  *
  * Called without the lock.
  *
@@ -527,7 +529,7 @@ struct perf_persist_ns *perf_persist_next_published(struct perf_persist_ns *prev
 			node = node->rb_right;
 		}
 	}
-	/* Events of a snapshot are members of another namespace, or of none. */
+	/* Skip snapshots: their events are members of another namespace, or of none. */
 	while (next && (!next->published || is_snapshot(next))) {
 		node = rb_next(&next->id_node);
 		next = node ? ns_of_id(node) : NULL;
@@ -560,7 +562,7 @@ bool perf_member_less(struct rb_node *a, const struct rb_node *b)
 /**
  * perf_persist_next_member - walk the members of a namespace
  * @ns:		the namespace, with the lock held
- * @event_id:	event id of the last one, 0 to start with
+ * @event_id:	event id of the previous member, 0 to start with
  *
  * Return: the member with the lowest event id above @event_id, or NULL.
  */
@@ -598,11 +600,11 @@ struct perf_member *perf_persist_find_member(struct perf_persist_ns *ns, u64 eve
 }
 
 /**
- * perf_persist_member_on - find a member by its CPU, but for those of triggers
+ * perf_persist_member_on - find a member by its CPU, except members that came for a trigger
  * @ns:		the namespace, with the lock held
  * @cpu:	the CPU
  *
- * Return: the one with the lowest event id on that CPU, or NULL.
+ * Return: the member with the lowest event id on that CPU, or NULL.
  */
 struct perf_member *perf_persist_member_on(struct perf_persist_ns *ns, int cpu)
 {
@@ -617,8 +619,8 @@ struct perf_member *perf_persist_member_on(struct perf_persist_ns *ns, int cpu)
 }
 
 /**
- * perf_member_settle - wait until the namespace of a member is settled
- * @member:	the member, which may be in none
+ * perf_member_settle - perf_persist_settle() for the namespace of a member
+ * @member:	the member, which may be in no namespace
  *
  * Called with the lock held, which may be dropped and taken again.
  */
@@ -635,7 +637,7 @@ void perf_member_settle(struct perf_member *member)
 
 static int perf_persistent_no_event(struct perf_event *event)
 {
-	/* perf_event_open() never comes here; nobody else has one to open. */
+	/* perf_event_open() handles this type before it gets here. */
 	return -ENOENT;
 }
 
@@ -651,14 +653,14 @@ static const struct attribute_group *perf_persistent_groups[] = {
 	NULL,
 };
 
-/* Says that PERF_TYPE_PERSISTENT is there; its events are the namespaces. */
+/* Tells user space that PERF_TYPE_PERSISTENT exists. Its events are the namespaces. */
 static struct pmu perf_persistent_pmu = {
 	.task_ctx_nr	= perf_invalid_context,
 	.attr_groups	= perf_persistent_groups,
 	.event_init	= perf_persistent_no_event,
 };
 
-/* Takes no lock: add_ns_files() may have to remove this with the registry's held. */
+/* Takes no lock: perf_persist_remove() waits for us with perf_persist_files_lock held. */
 static ssize_t ns_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct perf_persist_ns *ns = container_of(attr, struct perf_persist_ns, file);
@@ -666,14 +668,14 @@ static ssize_t ns_show(struct device *dev, struct device_attribute *attr, char *
 	return sysfs_emit(buf, "config=0x%llx\n", ns->id);
 }
 
-static bool perf_persist_has_bus; /* what is published has a file there */
+static bool perf_persist_has_bus; /* published namespaces have a file there */
 
 static int add_ns_files(struct perf_persist_ns *ns)
 {
 	struct kobject *kobj;
 	int ret;
 
-	/* Early at boot, see list_all(). */
+	/* Too early at boot: list_all() does it. */
 	if (!perf_persist_has_bus)
 		return 0;
 
@@ -701,11 +703,11 @@ static void remove_ns_files(struct perf_persist_ns *ns)
  */
 
 /**
- * perf_persist_valid_name - can a namespace be given that name
+ * perf_persist_valid_name - can a user give a namespace this name
  * @name:	NUL-terminated
  *
- * perf looks names up in lower case, and a dot is for names that the kernel derives. perffs has
- * a file of that one name.
+ * The perf tool looks up names in lower case. Names of snapshots have a dot. perffs has a
+ * file error_log.
  *
  * Return: true if so.
  */
@@ -718,11 +720,11 @@ bool perf_persist_valid_name(const char *name)
 }
 
 /**
- * perf_persist_valid_label - can something be called that
+ * perf_persist_valid_label - is a string a valid label or note
  * @label:	NUL-terminated
  *
- * Return: true for anything that prints, in whatever encoding: nothing that
- * moves a cursor, U+0080 to U+009F in UTF-8 neither.
+ * Return: true for printable text in any encoding, if it is not empty or too long. Control
+ * characters are refused, also U+0080 to U+009F in UTF-8.
  */
 bool perf_persist_valid_label(const char *label)
 {
@@ -739,7 +741,7 @@ bool perf_persist_valid_label(const char *label)
 }
 
 /**
- * perf_persist_valid_snapshot_name - can that be the name of a snapshot
+ * perf_persist_valid_snapshot_name - can a string be the name of a snapshot
  * @name:	NUL-terminated
  *
  * Return: true for the name of a namespace, a dot and a number.
@@ -759,15 +761,14 @@ bool perf_persist_valid_snapshot_name(const char *name)
 }
 
 /**
- * perf_persist_reserve_name - take a name for a namespace that is to be published later
+ * perf_persist_reserve_name - take a name for a namespace that will be published later
  * @ns:		the namespace, which has no members
- * @name:	a valid one
+ * @name:	a valid name
  *
- * It stays until perf_persist_remove(), also without members.
+ * The namespace stays until perf_persist_remove(), also without members. As it outlives the
+ * process that made it, it counts as one member until it is published.
  *
- * As it outlives whoever asks for it, it counts as a member until there are members.
- *
- * Return: 0, -EEXIST, or -ENOSPC: not by sysctl kernel.perf_event_max_persistent.
+ * Return: 0, -EEXIST, or -ENOSPC: over the limit kernel.perf_event_max_persistent.
  */
 int perf_persist_reserve_name(struct perf_persist_ns *ns, const char *name)
 {
@@ -786,8 +787,8 @@ int perf_persist_reserve_name(struct perf_persist_ns *ns, const char *name)
 }
 
 /**
- * perf_persist_take_name - show a name that is free, or reserved, in sysfs, and take it
- * @ns:		the namespace, which cannot be opened by others yet
+ * perf_persist_take_name - take a name that is free or reserved, and show it in sysfs
+ * @ns:		the namespace, which others cannot open yet
  *
  * Return: 0, or -ENOMEM.
  */
@@ -803,10 +804,10 @@ int perf_persist_take_name(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_persist_add_snapshot - let a snapshot be found by its name, which is free
- * @ns:		the snapshot, which gets an id
+ * perf_persist_add_snapshot - make it possible to find a snapshot
+ * @ns:		the snapshot, which gets an id; its name is free
  *
- * Allocates nothing. perf_persist_list_snapshot() does the rest.
+ * Allocates nothing. perf_persist_list_snapshot() adds the snapshot to sysfs later.
  */
 void perf_persist_add_snapshot(struct perf_persist_ns *ns)
 {
@@ -817,23 +818,23 @@ void perf_persist_add_snapshot(struct perf_persist_ns *ns)
 	ns->published = true;
 }
 
-/* Snapshots are shown in sysfs by one task and deleted by another. */
-static DEFINE_MUTEX(perf_persist_files_lock); /* perf_persist_ns::listed, but of new ones */
+/* One task may add a snapshot to sysfs while another deletes it. */
+static DEFINE_MUTEX(perf_persist_files_lock); /* for ns->listed, once @ns can be found */
 
 /**
  * perf_persist_list_snapshot - show a snapshot in sysfs
  * @ns:		the snapshot, with a reference of the caller's
  *
- * Called without a lock, where it matters to nobody how long it takes.
+ * Called without a lock, by the worker, which may take its time.
  *
- * Return: 0, also if it is there or was deleted; or -ENOMEM.
+ * Return: 0, also if it is in sysfs already or was deleted; or -ENOMEM.
  */
 int perf_persist_list_snapshot(struct perf_persist_ns *ns)
 {
 	int ret;
 
 	guard(mutex)(&perf_persist_files_lock);
-	/* Whoever deletes it looks at it after us. */
+	/* If it is deleted now, perf_persist_remove() waits for us and sees ns->listed. */
 	if (ns->listed || READ_ONCE(ns->unlinked))
 		return 0;
 	ret = perf_persist_appeared(ns);
@@ -841,11 +842,11 @@ int perf_persist_list_snapshot(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_persist_unlink - let a namespace not be found any more
+ * perf_persist_unlink - remove a namespace or snapshot from the ids that can be found
  * @ns:		the namespace
  *
- * The caller goes on with perf_persist_remove() when it has dropped the lock;
- * until then the name remains taken.
+ * The caller must call perf_persist_remove() after it has dropped the lock. The name
+ * remains taken until then.
  */
 void perf_persist_unlink(struct perf_persist_ns *ns)
 {
@@ -856,7 +857,7 @@ void perf_persist_unlink(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_persist_remove - free the name of a namespace that was unlinked
+ * perf_persist_remove - free the name of an unlinked namespace
  * @ns:		the namespace
  *
  * Puts the reference of the registry. Called without a lock.
@@ -884,14 +885,14 @@ void perf_persist_remove(struct perf_persist_ns *ns)
 
 /**
  * perf_persist_get_struct - copy a structure that can grow from user space
- * @dst:	where to; begins with its size, a u32, which is that of the user
- * @known:	what the kernel knows of it, in bytes
- * @least:	size of its first version
+ * @dst:	where to; begins with its size, a u32, which is set to that of user space
+ * @known:	bytes that the kernel knows
+ * @least:	size of the first version of the structure
  * @uarg:	address in user space
  *
- * Return: 0, -EFAULT, -EINVAL when it is smaller than @least, or -E2BIG when it is
- * larger than a page or not all zeroes behind @known, which user space finds in its
- * size then.
+ * Return: 0, -EFAULT, -EINVAL if it is smaller than @least, or -E2BIG if it is larger than
+ * a page or has bytes after @known that are not zero. On -E2BIG the kernel writes @known to
+ * the size in user space.
  */
 int perf_persist_get_struct(void *dst, size_t known, size_t least, void __user *uarg)
 {
@@ -914,8 +915,8 @@ int perf_persist_get_struct(void *dst, size_t known, size_t least, void __user *
 /**
  * perf_persist_put_struct - copy a structure that can grow to user space
  * @uarg:	address in user space
- * @src:	begins with its size, a u32, which is that of the user
- * @known:	what the kernel knows of it, in bytes
+ * @src:	begins with its size, a u32, which is that of user space
+ * @known:	bytes that the kernel knows
  *
  * Return: 0 or -EFAULT.
  */
@@ -929,7 +930,7 @@ int perf_persist_put_struct(void __user *uarg, void *src, size_t known)
 	return 0;
 }
 
-/* Last, as it tells user space that all of this is there. */
+/* Runs last: the PMU tells user space that persistent events are available. */
 static int __init perf_persistent_init(void)
 {
 	if (!perf_persist_error)
@@ -940,7 +941,7 @@ static int __init perf_persistent_init(void)
 }
 subsys_initcall_sync(perf_persistent_init);
 
-/* Show the namespaces that were published before there was a bus, see perf_event_sysfs_init(). */
+/* Show the namespaces that were published before perf_event_sysfs_init() made the bus. */
 static int __init list_all(void)
 {
 	struct perf_persist_ns *ns;

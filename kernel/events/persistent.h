@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What core.c asks of persistent events, and what persistent.c asks of core.c.
+ * The interface between core.c and the files of persistent events: first the functions of
+ * core.c that the persistent*.c files call, then the hooks that core.c calls, which are
+ * stubs without CONFIG_PERF_EVENTS_PERSISTENT.
+ *
+ * persistent_internal.h has the functions that only the persistent*.c files call.
  */
 #ifndef _KERNEL_EVENTS_PERSISTENT_H
 #define _KERNEL_EVENTS_PERSISTENT_H
@@ -12,7 +16,7 @@ struct file;
 struct perf_buffer;
 struct vm_area_struct;
 
-/* core.c, for persistent.c */
+/* core.c, for the persistent*.c files */
 void perf_remove_from_owner(struct perf_event *event);
 void perf_mmap_put(struct perf_event *event, struct perf_buffer *rb);
 void perf_event_retire(struct perf_event *event);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Namespaces of persistent events that the command line of the kernel asks for.
+ * Namespaces of persistent events that the user requests on the kernel command line:
  *
  *	perf_persistent=NAME:SIZE:EVENT[;EVENT...]
  *
- * They are made before most drivers are, so that what these do is recorded. An event of a
- * PMU or a module that comes later is added when all of them have been there.
+ * The kernel makes them before it initializes most drivers, to record what these do. If
+ * the PMU or the tracepoint of an event is not there yet, the event is added after all
+ * built-in drivers have been initialized.
  */
 #define pr_fmt(fmt) "perf: " fmt
 
@@ -20,7 +21,7 @@
 
 #include "persistent_internal.h"
 
-/* What is left of it, one after the other, each with its end */
+/* The values of all perf_persistent= parameters, each with its terminating NUL */
 static char perf_boot_line[COMMAND_LINE_SIZE] __initdata;
 static size_t perf_boot_len __initdata;
 
@@ -28,11 +29,11 @@ static size_t perf_boot_len __initdata;
  * struct perf_boot_ns - a namespace of the command line
  * @entry:	in perf_boot_list
  * @name:	its name, in perf_boot_line
- * @size:	of its buffers
- * @id:		what it was made as, or 0
- * @specs:	events that can be made
- * @unknown:	events that were not there, see struct perf_boot_event
- * @missing:	and those whose PMU was not
+ * @size:	bytes of each of its buffers
+ * @id:		its id, or 0 if it has not been made yet
+ * @specs:	events to make next
+ * @unknown:	events that could not be parsed yet, see struct perf_boot_event
+ * @missing:	events that could be parsed, but not be made yet
  */
 struct perf_boot_ns {
 	struct list_head	entry;
@@ -45,9 +46,9 @@ struct perf_boot_ns {
 };
 
 /**
- * struct perf_boot_event - an event that was not there
+ * struct perf_boot_event - an event whose PMU or tracepoint was not there yet
  * @entry:	in perf_boot_ns::unknown
- * @text:	as it is written, in perf_boot_line
+ * @text:	the event as the user wrote it, in perf_boot_line
  */
 struct perf_boot_event {
 	struct list_head	entry;
@@ -60,7 +61,7 @@ static int __init set_persistent(char *arg)
 {
 	size_t len = strlen(arg) + 1;
 
-	/* It cannot be longer than the command line, but may be in a bootconfig. */
+	/* Parameters on the command line always fit, but those in a bootconfig may not. */
 	if (len > sizeof(perf_boot_line) - perf_boot_len) {
 		pr_err("perf_persistent=%.40s...: there is no room for it\n", arg);
 		return 1;
@@ -72,10 +73,10 @@ static int __init set_persistent(char *arg)
 __setup("perf_persistent=", set_persistent);
 
 /**
- * perf_boot_split - split what follows perf_persistent=
- * @arg:	that, changed here
+ * perf_boot_split - split the value of perf_persistent=
+ * @arg:	the value, which this changes
  * @name:	out: the name
- * @size:	out: bytes of a buffer
+ * @size:	out: bytes of each buffer
  * @events:	out: the events
  * @error:	out: what is wrong
  *
@@ -99,7 +100,7 @@ int perf_boot_split(char *arg, char **name, unsigned long *size, char **events,
 
 /**
  * perf_boot_next_event - take the next one off a list of events
- * @events:	the list, changed here; NULL after the last one
+ * @events:	the list, which this changes; NULL after the last event
  *
  * A semicolon in quotes is part of a filter.
  *
@@ -149,7 +150,7 @@ static void __init parse_event(struct perf_boot_ns *bn, const char *text, bool l
 	}
 }
 
-/* Makes or extends @bn of what is in its @specs; what does not work is left out. */
+/* Make @bn from its @specs, or add them to it. Leave out events that cannot be made. */
 static void __init make_events(struct perf_boot_ns *bn, bool last_try)
 {
 	struct perf_spec_error error;
@@ -170,7 +171,7 @@ static void __init make_events(struct perf_boot_ns *bn, bool last_try)
 		}
 		if (ret)
 			report(bn->name, &error);
-		/* Not again for the others if it is not one of the events. */
+		/* If a single event is to blame, try again without it. */
 		if (!ret || !error.spec)
 			break;
 		list_move(&error.spec->entry, &bad);
@@ -205,7 +206,7 @@ static void __init make_namespace(char *arg)
 	make_events(bn, false);
 }
 
-/* After kprobe_event=, and before devices are looked for. */
+/* Run this after kprobe_event= has been handled, and before drivers look for devices. */
 static int __init make_namespaces(void)
 {
 	char *arg = perf_boot_line;

@@ -2,11 +2,11 @@
 /*
  * Buffers of members: who holds them, who pays for them, and whom they wake up.
  *
- * How much memory they take is bounded, whoever has them mapped. A set is the buffers
- * that the members of a namespace write to at the same time, one for each CPU and more.
- * A snapshot takes over the set that there is, and the members get another one. The
- * owner pays for all of them, and a set that was trimmed or deleted stays for as long as
- * a reader has it mapped. So the sets are counted, and there is a limit to them.
+ * The memory for buffers is limited, even if readers keep them mapped. A set is all
+ * buffers that the members of a namespace write to at the same time, at least one for
+ * each CPU. A snapshot takes over the present set, and the members get another one. The
+ * owner pays for all sets, and a trimmed or deleted set stays as long as a reader has it
+ * mapped. So the kernel counts the sets of a namespace, and limits their number.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -33,14 +33,15 @@
 /**
  * struct perf_buffer_account - the sets of a namespace and of its snapshots
  * @refs:	one for each set
- * @lock:	protects all of it and of the sets; a leaf, taken with interrupts on
- * @nr:		sets in which there is a buffer that is mapped
+ * @lock:	protects the account and its sets; no lock nests inside, and interrupts
+ *		are on
+ * @nr:		number of sets that have a mapped buffer
  * @sets:	these sets, the oldest first
  * @rcu:	frees it
  */
 struct perf_buffer_account {
 	refcount_t		refs;
-	spinlock_t		lock; /* of all below, and of the sets */
+	spinlock_t		lock; /* protects all below, and the sets */
 	unsigned int		nr;
 	struct list_head	sets;
 	struct rcu_head		rcu;
@@ -49,11 +50,11 @@ struct perf_buffer_account {
 /**
  * struct perf_buffer_set - buffers that were written to at the same time
  * @refs:	one for each of its buffers, and one for the namespace or snapshot
- * @account:	what it is part of
+ * @account:	the account to which it belongs
  * @entry:	in perf_buffer_account::sets
- * @nr:		buffers that are mapped
- * @gone:	it was cleared, or is of a snapshot that was trimmed or deleted
- * @pid:	who mapped one of its buffers last, in the initial pid namespace, or 0
+ * @nr:		number of its buffers that are mapped
+ * @gone:	it was cleared, or belongs to a snapshot that was trimmed or deleted
+ * @pid:	process that mapped one of its buffers last, in the initial pid namespace, or 0
  * @comm:	name of that task
  * @rcu:	frees it
  */
@@ -117,12 +118,12 @@ void perf_set_put(struct perf_buffer_set *set)
 /**
  * perf_set_has_room - may there be one more set
  * @set:	a set of the namespace
- * @max:	so many there may be, counting those that have a buffer
+ * @max:	maximum number of sets that have a mapped buffer
  *
- * Ask before a buffer is made: what is refused is not to take memory for a while. The
- * caller holds perf_persist_ns::snapshot_lock, and so is the only one who adds a set.
+ * Call this before making buffers, so that a refused request uses no memory meanwhile.
+ * The caller holds perf_persist_ns::snapshot_lock, so nobody else can add a set.
  *
- * Return: whether there may be.
+ * Return: true if so.
  */
 bool perf_set_has_room(struct perf_buffer_set *set, unsigned int max)
 {
@@ -137,7 +138,7 @@ bool perf_set_has_room(struct perf_buffer_set *set, unsigned int max)
 /**
  * perf_set_add - count a buffer, which is mapped, as part of a set
  * @set:	the set
- * @rb:		the buffer; one that is in a set already stays there
+ * @rb:		the buffer; if it is in a set already, it stays there
  */
 void perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb)
 {
@@ -189,14 +190,14 @@ void perf_set_move(struct perf_buffer_set *set, struct perf_buffer *rb)
  * @a:		one, which is mapped
  * @b:		the other, which is mapped, too
  *
- * A set is given away with all of its buffers. One that stays takes the place of its
- * copy in the other set.
+ * A snapshot takes over a whole set. A buffer that stays in use then changes places with
+ * its copy in the other set.
  */
 void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b)
 {
 	struct perf_buffer_set *set = a->set;
 
-	/* One that is held by two namespaces counts in the other one. */
+	/* A buffer that two namespaces hold may count in the other namespace. */
 	if (!set || !b->set || set->account != b->set->account)
 		return;
 
@@ -207,14 +208,14 @@ void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b)
 }
 
 /**
- * perf_set_mapped - note who maps a buffer, to say so when memory is short
+ * perf_set_mapped - note who maps a buffer, for perf_set_report()
  * @rb:		the buffer
  */
 void perf_set_mapped(struct perf_buffer *rb)
 {
 	struct perf_buffer_set *set;
 
-	/* The mapping that is being made does not count yet. */
+	/* The set may be freed: the mapping that is being made does not keep it yet. */
 	guard(rcu)();
 	set = READ_ONCE(rb->set);
 	if (!set)
@@ -227,7 +228,7 @@ void perf_set_mapped(struct perf_buffer *rb)
 }
 
 /**
- * perf_set_gone - nothing but mappings keeps a set from here on
+ * perf_set_gone - from here on, only mappings of readers keep a set
  * @set:	the set
  */
 void perf_set_gone(struct perf_buffer_set *set)
@@ -238,7 +239,7 @@ void perf_set_gone(struct perf_buffer_set *set)
 }
 
 /**
- * perf_set_report - say who keeps the memory of sets that are gone
+ * perf_set_report - log which process keeps the memory of sets that are gone
  * @set:	a set of the namespace
  * @name:	name of the namespace
  */
@@ -261,13 +262,13 @@ void perf_set_report(struct perf_buffer_set *set, const char *name)
 }
 
 /*
- * Who is to be woken
+ * Waking up readers
  */
 
-/* The largest record, in each context that can interrupt another */
+/* Space for the largest record in each of the contexts that can interrupt each other */
 #define PERF_RECORDS_NESTED	(4 * SZ_64K)
 
-/* To what ring_buffer_init() takes when it was not told */
+/* Set the default watermark of ring_buffer_init(), if readers were not woken so far. */
 static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
 {
 	struct perf_head_read read;
@@ -277,9 +278,9 @@ static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
 		return;
 
 	/*
-	 * Meanwhile wakeup stood still: each record would wake somebody until it has
-	 * caught up. The writers leave it alone as long as the watermark is out of
-	 * reach. It must not be ahead of those that have begun. The head counts down.
+	 * rb->wakeup has not moved meanwhile, and each record would wake up readers until
+	 * it has caught up. So set it. Writers do not touch it as long as the watermark is
+	 * LONG_MAX. It must not be ahead of records that have begun. The head counts down.
 	 */
 	read = perf_read_head(rb, event->cpu);
 	local_set(&rb->wakeup, -read.head - (read.writing ? PERF_RECORDS_NESTED : 0));
@@ -287,7 +288,7 @@ static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
 	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
 }
 
-/* Could anybody poll() for what is written to @rb? */
+/* Has anybody but the namespace @event open, and could poll() it? */
 static bool is_open(struct perf_event *event)
 {
 	struct perf_member *member = event->member;
@@ -296,8 +297,8 @@ static bool is_open(struct perf_event *event)
 }
 
 /*
- * Could anybody poll() for what is written to the buffer of @event? Those who close
- * one after the other find the next one at once.
+ * Could anybody poll() for records in the buffer of @event? The search begins at @event: if
+ * a process closes its events one after the other, it finds the next open one at once.
  */
 static bool is_watched(struct perf_event *event, struct perf_buffer *rb)
 {
@@ -318,12 +319,12 @@ static bool is_watched(struct perf_event *event, struct perf_buffer *rb)
 }
 
 /**
- * perf_persist_set_wakeups - who is to be woken for what a recorder writes
+ * perf_persist_set_wakeups - decide whether writers to a buffer wake up readers
  * @member:	a member of a namespace, with the lock held
  *
- * Nobody, unless the creator asked for that or somebody has an event open that
- * writes to the same buffer: each half of it would take an interrupt for nothing.
- * While buffers are being replaced it cannot be told; the end of that asks again.
+ * They do if the creator asked for it, or if somebody has an event open that writes to the
+ * buffer. Otherwise each half of the buffer would cost an interrupt for nothing. While a
+ * snapshot is replacing buffers, this is not known; take_snapshot() calls this at its end.
  */
 void perf_persist_set_wakeups(struct perf_member *member)
 {
@@ -345,11 +346,11 @@ void perf_persist_set_wakeups(struct perf_member *member)
 }
 
 /*
- * Who has a buffer
+ * Who holds a buffer
  */
 
 /**
- * perf_persist_buffer_owner - the member through which a buffer is kept mapped
+ * perf_persist_buffer_owner - find the member that keeps a buffer mapped
  * @ns:		the namespace, which is settled
  * @rb:		the buffer
  *
@@ -364,8 +365,8 @@ struct perf_member *perf_persist_buffer_owner(struct perf_persist_ns *ns, struct
 /**
  * perf_member_set_buffer - a member keeps a buffer mapped from here on
  * @member:	the member, with the lock held
- * @rb:		the buffer, which no other member keeps, and of which the caller counts
- *		as a mapping
+ * @rb:		the buffer, which no other member keeps; the member takes over one
+ *		mapping from the caller
  */
 void perf_member_set_buffer(struct perf_member *member, struct perf_buffer *rb)
 {
@@ -398,8 +399,8 @@ void perf_member_clear_buffer(struct perf_member *member)
 /**
  * perf_buffer_next_writer - the next published member that writes to a buffer
  * @rb:		the buffer
- * @prev:	the last one, or NULL to start with; unlike the list it stays where it
- *		is, as the caller holds the lock
+ * @prev:	the previous one, or NULL to start with; it stays in the list, as the
+ *		caller holds the lock
  *
  * Return: the member, or NULL.
  */
@@ -445,19 +446,21 @@ bool perf_member_buffer_needed(struct perf_member *member)
 /*
  * Locked memory
  *
- * perf_mmap() charges what is over the limit of perf_event_mlock_kb to the mm
- * that maps the buffer, where it would go with the process. So publishing moves
- * this charge to the user, where it stays for as long as the buffer is mapped
- * by anybody.
+ * perf_mmap() charges pages over the limit of perf_event_mlock_kb to the mm that
+ * maps the buffer. This charge would go with the process. So publishing moves it
+ * to the user, where it stays as long as anybody maps the buffer.
  */
 
-/* @limit in bytes. Like perf_mmap(), which asks for the capability only when it matters. */
+/* @limit is in bytes. Like perf_mmap(), this asks for the capability only if it matters. */
 static bool may_lock(unsigned long pages, unsigned long limit)
 {
 	return pages <= limit >> PAGE_SHIFT || !perf_is_paranoid() || capable(CAP_IPC_LOCK);
 }
 
-/* -1: beyond what the user namespaces allow. perf_persist_uncharge() undoes that, too. */
+/*
+ * Returns -1 if a user namespace does not allow it. The caller must call
+ * perf_persist_uncharge() in this case, too.
+ */
 static long charge_pages(struct ucounts *ucounts, long pages, struct ucounts **charged)
 {
 	long total;
@@ -466,7 +469,7 @@ static long charge_pages(struct ucounts *ucounts, long pages, struct ucounts **c
 	if (!*charged)
 		return -1;
 
-	/* In the unit of user_shm_lock() */
+	/* In pages, as in user_shm_lock() */
 	total = inc_rlimit_ucounts(*charged, UCOUNT_RLIMIT_MEMLOCK, pages);
 	return total == LONG_MAX ? -1 : total;
 }
@@ -490,9 +493,9 @@ void perf_persist_uncharge(struct ucounts *charged, long pages)
  * @ns:		the namespace
  * @pages:	how much
  *
- * The caller may have the owner pay, see perf_persist_may_spend(), or has its creds.
+ * The caller has checked perf_persist_may_spend(), or has the creds of the owner.
  *
- * Return: what perf_persist_uncharge() takes, or -EPERM: not beyond RLIMIT_MEMLOCK.
+ * Return: the argument for perf_persist_uncharge(), or -EPERM beyond RLIMIT_MEMLOCK.
  */
 struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long pages)
 {
@@ -517,11 +520,11 @@ static void uncharge_ucounts(struct perf_buffer *rb)
  * perf_member_charge - have the owner pay for the buffer that a member keeps mapped
  * @member:	the member, with the lock held
  *
- * The owner is the caller as long as the namespace has no name. The mm that mapped the
- * buffer remains charged until perf_member_settle_charge(). perf_member_uncharge()
- * undoes it before that.
+ * As long as the namespace has no name, the owner is the caller. The mm that mapped the
+ * buffer remains charged until perf_member_settle_charge(). Before that,
+ * perf_member_uncharge() undoes the charge.
  *
- * Return: 0, or -EPERM: not beyond RLIMIT_MEMLOCK.
+ * Return: 0, or -EPERM beyond RLIMIT_MEMLOCK.
  */
 int perf_member_charge(struct perf_member *member)
 {
@@ -542,7 +545,7 @@ int perf_member_charge(struct perf_member *member)
 		return -EPERM;
 	}
 
-	/* It may come from a namespace of another owner, who does not pay any more. */
+	/* If it comes from a namespace of another owner, that one does not pay any more. */
 	uncharge_ucounts(rb);
 	rb->mmap_ucounts = charged;
 	return 0;
@@ -591,15 +594,15 @@ void perf_persistent_unmapped(struct perf_buffer *rb)
 /**
  * perf_persist_new_buffer - make a buffer that the owner of a namespace pays for
  * @ns:		the namespace
- * @event:	whose CPU and watermark it is for
+ * @event:	the event whose CPU and watermark the buffer gets
  * @nr_pages:	number of its data pages
  *
  * Called without a lock, with the creds of @ns. The buffer counts as mapped
  * once; perf_persist_free_buffer() undoes that. As its size may be anything and
- * nobody waits for it, no task is killed to make room for it.
+ * nobody depends on it, no task is killed to make room for it.
  *
  * Return: the buffer, or
- *  -ENOMEM	out of memory; it helps to ask perf_memory_left() before
+ *  -ENOMEM	out of memory; callers should check perf_memory_left() first
  *  -EPERM	the owner may not lock so much
  */
 struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct perf_event *event,
@@ -609,7 +612,7 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 	struct ucounts *ucounts;
 	struct perf_buffer *rb;
 
-	/* Before so much is allocated and zeroed */
+	/* Charge before so much memory is allocated and zeroed. */
 	ucounts = perf_persist_charge(ns, pages);
 	if (IS_ERR(ucounts))
 		return ERR_CAST(ucounts);
@@ -623,7 +626,7 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
 
 	rb->mmap_locked = pages;
 	rb->mmap_ucounts = ucounts;
-	/* rb_alloc() may have chosen whoever calls. */
+	/* Drop a user that rb_alloc() may have set: the owner pays, not the caller. */
 	free_uid(rb->mmap_user);
 	rb->mmap_user = get_uid(ns->cred->user);
 	refcount_set(&rb->mmap_count, 1);
@@ -635,7 +638,7 @@ struct perf_buffer *perf_persist_new_buffer(struct perf_persist_ns *ns, struct p
  * @rb:		the buffer, which nobody has mapped or writes to; it counts as mapped
  *		once from here on
  *
- * The same user goes on to pay for it.
+ * The same user continues to pay for it.
  */
 void perf_persist_renew_buffer(struct perf_buffer *rb)
 {
@@ -658,14 +661,14 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 	WRITE_ONCE(rb->held, false);
 	rb->owner = NULL;
 	atomic_set(&rb->needs, 0);
-	/* Whoever can map it sees it empty, see perf_member_map_buffer(). */
+	/* A reader that maps it must see it empty, see perf_member_map_buffer(). */
 	smp_wmb();
 	refcount_set(&rb->mmap_count, 1);
 }
 
 /**
  * perf_member_map_buffer - count as one more mapping of the buffer of a member
- * @member:	the member, which the caller keeps
+ * @member:	the member, which the caller keeps from going away
  *
  * Called with or without the lock. perf_persist_free_buffer() undoes it.
  *
@@ -675,13 +678,13 @@ struct perf_buffer *perf_member_map_buffer(struct perf_member *member)
 {
 	struct perf_buffer *rb;
 
-	/* Whoever frees it, or uses it again, waits for a grace period. */
+	/* A grace period must pass before the buffer is freed or used again. */
 	scoped_guard(rcu) {
 		rb = READ_ONCE(member->rb);
 		if (!rb || !refcount_inc_not_zero(&rb->refcount))
 			return NULL;
 		if (refcount_inc_not_zero(&rb->mmap_count)) {
-			/* Pairs with the one in perf_persist_renew_buffer(). */
+			/* Pairs with smp_wmb() in perf_persist_renew_buffer(). */
 			smp_acquire__after_ctrl_dep();
 			perf_set_mapped(rb);
 			return rb;
@@ -692,8 +695,8 @@ struct perf_buffer *perf_member_map_buffer(struct perf_member *member)
 }
 
 /**
- * perf_persist_free_buffer - let go of a buffer that no event has
- * @rb:		the buffer, which stays as long as it is mapped
+ * perf_persist_free_buffer - drop a mapping of and a reference on a buffer
+ * @rb:		the buffer, which stays as long as others have it mapped
  *
  * Called without a lock.
  */

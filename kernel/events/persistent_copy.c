@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Namespaces and snapshots, for readers in the kernel: which events there are, and copies of
- * their buffers.
+ * Let readers in the kernel, such as perffs, read namespaces and snapshots: list the events,
+ * and copy their buffers.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
@@ -21,10 +21,10 @@
 #include "read.h"
 
 /**
- * struct ns_source - a namespace or snapshot that is read
- * @source:	what the reader knows of it
+ * struct ns_source - a namespace or snapshot that somebody reads
+ * @source:	the part that the reader uses
  * @ns:		the namespace, with a reference
- * @tasks:	records of tasks that are older, with a reference, or NULL
+ * @tasks:	records about older tasks, with a reference, or NULL
  */
 struct ns_source {
 	struct perf_copy_source	source;
@@ -94,13 +94,13 @@ static void add_event(struct perf_copy_events *events, struct perf_member *membe
 	event->left_out = perf_wide_type(&event->attr, event->cpu);
 	event->owner = owner ? owner->event->id : 0;
 	event->size = owner == member && member->rb ? perf_data_size(member->rb) : 0;
-	/* PERF_RECORD_FORK comes with it. */
+	/* An event with attr.comm writes PERF_RECORD_FORK, too. */
 	event->follows = event->attr.comm && perf_member_is_enabled(member) &&
 			 !perf_member_missed(member);
 	events->nr++;
 }
 
-/* -EAGAIN: there are more than @events has room for */
+/* Returns -EAGAIN if @events has no room for all of them. */
 static int add_events(struct perf_copy_events *events, struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -113,12 +113,12 @@ static int add_events(struct perf_copy_events *events, struct perf_persist_ns *n
 	if (ret)
 		return ret;
 
-	/* Those of a namespace that is being started may go again. */
+	/* While a namespace is being started, its members may go away again. */
 	if (!ns->published)
 		return 0;
 	events->live = !is_snapshot(ns) && !ns->stopped;
 	for_each_ns_member(member, ns) {
-		/* It came for a trigger, and writes nothing. */
+		/* This member came for a trigger, and writes to no buffer. */
 		if (member->for_trigger && !member->kept)
 			continue;
 		if (events->nr == events->max)
@@ -129,8 +129,8 @@ static int add_events(struct perf_copy_events *events, struct perf_persist_ns *n
 }
 
 /*
- * -EACCES or -EPERM: the caller may not open each of the members; -ENODEV: the namespace was
- * deleted; or -ENOMEM, or -EINTR.
+ * Fails with -EACCES or -EPERM if the caller may not open all of the members, with -ENODEV if
+ * the namespace was deleted, or with -ENOMEM or -EINTR.
  */
 static struct perf_copy_events *get_events(struct perf_copy_source *source)
 {
@@ -168,7 +168,7 @@ static struct perf_copy_events *get_events(struct perf_copy_source *source)
  * Buffers
  */
 
-/* -ENOENT: there is no such buffer, or not any more */
+/* Returns -ENOENT if there is no such buffer, or not any more. */
 static int begin_copy(struct perf_copy_from *from, struct perf_event **event,
 		      struct perf_persist_ns *ns, u64 owner)
 {
@@ -182,7 +182,7 @@ static int begin_copy(struct perf_copy_from *from, struct perf_event **event,
 	member = ns->published ? perf_persist_find_member(ns, owner) : NULL;
 	if (!member)
 		return -ENOENT;
-	/* The buffer may be another one since the caller asked. */
+	/* Check again: the member may have another buffer since get_events(). */
 	ret = perf_member_may_see(member);
 	if (ret)
 		return ret;
@@ -210,8 +210,9 @@ static void end_copy(struct perf_copy_from *from, struct perf_event *event)
 }
 
 /*
- * NULL: there is no such buffer any more; -EACCES or -EPERM: the caller may not open that
- * member; -ENODEV: the namespace was deleted; or -ENOMEM, or -EINTR.
+ * Returns NULL if there is no such buffer any more. Fails with -EACCES or -EPERM if the caller
+ * may not open that member, with -ENODEV if the namespace was deleted, or with -ENOMEM or
+ * -EINTR.
  */
 static struct perf_copy *copy_buffer(struct perf_copy_source *source,
 				     const struct perf_copy_event *owner)
@@ -229,7 +230,7 @@ static struct perf_copy *copy_buffer(struct perf_copy_source *source,
 	return copy;
 }
 
-/* Whoever removes a namespace waits for those who read it. */
+/* Removing a namespace waits for its readers: they must stop soon. */
 static int check_source(struct perf_copy_source *source)
 {
 	return READ_ONCE(to_ns(source)->unlinked) ? -ENODEV : 0;
@@ -245,12 +246,12 @@ static void free_source(struct perf_copy_source *source)
 }
 
 /**
- * perf_persist_copy_source - have a reader in the kernel read a namespace
- * @ns:		the namespace or snapshot, with a reference of the caller's
+ * perf_persist_copy_source - let a reader in the kernel read a namespace
+ * @ns:		the namespace or snapshot, on which the caller has a reference
  *
- * Called without a lock.
+ * Called without a lock. The namespace may be deleted at any time.
  *
- * Return: what the reader takes; it may be gone any time. Or -ENOMEM.
+ * Return: the source for the reader, or -ENOMEM.
  */
 struct perf_copy_source *perf_persist_copy_source(struct perf_persist_ns *ns)
 {
@@ -273,7 +274,7 @@ struct perf_copy_source *perf_persist_copy_source(struct perf_persist_ns *ns)
 }
 
 /*
- * How far back it reaches
+ * How far back a namespace reaches
  */
 
 static bool get_time(const struct perf_copy *copy, const struct perf_copy_events *events,
@@ -289,7 +290,7 @@ static bool get_time(const struct perf_copy *copy, const struct perf_copy_events
 	return record.has_time;
 }
 
-/* Of the first sample, and of the last one */
+/* Take the times of the first and of the last sample into account. */
 static void add_times(const struct perf_copy *copy, const struct perf_copy_events *events,
 		      u64 *oldest, u64 *newest)
 {
@@ -331,14 +332,14 @@ static int copy_times(struct perf_copy_source *source, const struct perf_copy_ev
 
 /**
  * perf_persist_copy_times - find out how far back a namespace reaches
- * @ns:		the namespace or snapshot, with a reference of the caller's
+ * @ns:		the namespace or snapshot, on which the caller has a reference
  * @oldest:	out: time of the oldest sample
  * @newest:	out: time of the newest one, or 0 if there is none with a time
  *
- * Only a walk from the newest record finds the oldest one, so each buffer is copied, one at a
- * time. Called without a lock, with the creds of who reads.
+ * Only a walk from the newest record finds the oldest one, so this copies each buffer, one at
+ * a time. Called without a lock, with the creds of the reader.
  *
- * Return: 0, or what perf_copy_reserve() and copies of the namespace can say.
+ * Return: 0, or an error of perf_copy_reserve() or of copying the namespace.
  */
 int perf_persist_copy_times(struct perf_persist_ns *ns, u64 *oldest, u64 *newest)
 {
@@ -357,7 +358,7 @@ int perf_persist_copy_times(struct perf_persist_ns *ns, u64 *oldest, u64 *newest
 		return PTR_ERR(events);
 	}
 	for (event = events->all; !ret && event < perf_copy_events_end(events); event++) {
-		/* One that tells of tasks alone has no samples. */
+		/* A buffer that holds only records about tasks has no samples. */
 		if (event->owner == event->id &&
 		    !(perf_copy_is_sideband(event) && event->writers == 1))
 			ret = copy_times(source, events, event, oldest, newest);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test for records that are printed: whatever is in one, nothing behind its end is
- * read, and what it does not say is not invented.
+ * KUnit tests for reading, widening and printing records. Whatever a record contains, the
+ * code must not read beyond its end, and must not make up values that it does not have.
  */
 
 #include <kunit/test.h>
@@ -19,7 +19,7 @@
 #define TEST_TIME	1000
 #define TEST_WORDS	16
 
-/* One record, in memory that ends where it ends: KASAN sees what is read behind it. */
+/* One record, in memory of exactly its size, so that KASAN detects reads beyond its end */
 struct test_copy {
 	struct perf_copy		copy;
 	struct perf_copy_events		*events;
@@ -126,7 +126,7 @@ static void empty_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, record.has_time);
 }
 
-/* A record of an event that is not there */
+/* A record of an unknown event */
 static void gone_test(struct kunit *test)
 {
 	struct perf_copy_record record;
@@ -146,7 +146,7 @@ static void gone_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, TEST_TID, record.tid);
 }
 
-/* Counts that are larger than what follows */
+/* Counts that are larger than the rest of the record */
 static void count_test(struct kunit *test)
 {
 	struct perf_copy_record record;
@@ -176,7 +176,7 @@ static void count_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, record.nr_ips);
 }
 
-/* What is @tid called? */
+/* Look up the name of @tid. */
 static bool find_comm(struct kunit *test, struct test_copy *t, u32 tid, char *comm)
 {
 	struct perf_comms *comms = perf_comms_alloc(&init_pid_ns);
@@ -202,7 +202,7 @@ static void comm_test(struct kunit *test)
 	char comm[TASK_COMM_LEN];
 	struct test_copy *t;
 
-	/* Without a NUL, and longer than any name */
+	/* A name without a NUL, and longer than any name can be */
 	t = new_copy(test, PERF_SAMPLE_IDENTIFIER, PERF_RECORD_COMM, 5);
 	t->words[0] = pair(TEST_TID, TEST_TID);
 	memset(&t->words[1], 'x', 3 * sizeof(u64));
@@ -211,23 +211,23 @@ static void comm_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "xxxxxxxxxxxxxxx", comm);
 	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID + 1, comm));
 
-	/* Without a name; it has no id either */
+	/* A record without a name, and without an id */
 	t = new_copy(test, 0, PERF_RECORD_COMM, 1);
 	t->words[0] = pair(TEST_TID, TEST_TID);
 	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID, comm));
 
-	/* Its own parent */
+	/* A task that is its own parent */
 	t = new_copy(test, 0, PERF_RECORD_FORK, 3);
 	t->words[0] = pair(TEST_TID, TEST_TID);
 	t->words[1] = pair(TEST_TID, TEST_TID);
 	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID, comm));
 
-	/* Half of it */
+	/* Half of a PERF_RECORD_FORK */
 	t = new_copy(test, 0, PERF_RECORD_FORK, 2);
 	t->words[1] = pair(TEST_TID, 0);
 	KUNIT_EXPECT_FALSE(test, find_comm(test, t, TEST_TID, comm));
 
-	/* The idle task, as the first pid namespace has it, and others do not */
+	/* The initial pid namespace has the idle task, others do not. */
 	KUNIT_EXPECT_TRUE(test, find_comm(test, t, 0, comm));
 	KUNIT_EXPECT_STREQ(test, "swapper", comm);
 	t->events->all[0].pid_ns = NULL;
@@ -267,7 +267,7 @@ static const struct test_field test_fields[] = {
 	  1 << 16 | 0xffff, " f=?" },
 };
 
-/* Fields that do not fit what was recorded: 16 bytes */
+/* Fields that fit into the 16 bytes that were recorded, and fields that do not */
 static void field_test(struct kunit *test)
 {
 	struct perf_format *format;
@@ -300,7 +300,7 @@ static void field_test(struct kunit *test)
 	}
 }
 
-/* In the order in which samples have them, or what is behind other records */
+/* Words in the order of a sample, and in the order at the end of other records */
 static const u64 sample_words[] = {
 	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
 	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
@@ -329,7 +329,7 @@ static u64 wide_word(u64 bit)
 	}
 }
 
-/* A record with the words of @type; two words more, before or after them */
+/* Make a record with the words of @type, and two more words after or before them. */
 static void fill_record(struct perf_event_header *header, bool is_sample, u64 type)
 {
 	const u64 *bits = is_sample ? sample_words : other_words;
@@ -353,7 +353,7 @@ static void fill_record(struct perf_event_header *header, bool is_sample, u64 ty
 	header->size = (void *)word - (void *)header;
 }
 
-/* What is left out is put back where it would have been, whatever else there is. */
+/* Left-out words are inserted where they would have been, whatever else is in the record. */
 static void wide_test(struct kunit *test)
 {
 	struct {
@@ -399,7 +399,7 @@ static void wide_test(struct kunit *test)
 	}
 }
 
-/* What has an end that nobody trusts, or would not fit */
+/* Records that may be too short for their type, and one that would become too large */
 static void wide_size_test(struct kunit *test)
 {
 	struct perf_event_header *header = kunit_kzalloc(test, U16_MAX + 1, GFP_KERNEL);
@@ -424,7 +424,7 @@ static void wide_size_test(struct kunit *test)
 	perf_out_free(&out);
 }
 
-/* What is not the same in all records, or nobody could put back */
+/* Words that differ between records, or that could not be inserted */
 static void wide_type_test(struct kunit *test)
 {
 	struct perf_event_attr attr = {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Namespaces that the kernel makes: from events that were written down, on all CPUs, each
- * with a buffer for samples and one for what tells of tasks.
+ * Namespaces that the kernel makes itself, from descriptions of events: for perffs, for the
+ * kernel command line, and for kernel code that calls perf_persistent_create(). Each CPU
+ * gets all of the events, a buffer for samples, and if wanted a buffer for task records.
  *
- * That is what "perf record -P" makes, so all that reads or changes one does the same here.
+ * "perf record -P" makes namespaces with the same structure, so all programs that read or
+ * change those can handle these, too.
  */
 #include <linux/cpumask.h>
 #include <linux/cred.h>
@@ -28,11 +30,11 @@
 #include "persistent_internal.h"
 #include "read.h"
 
-/* A quarter of the buffer for samples, but enough for some hundred execs: as perf */
+/* As perf: a quarter of the buffer for samples, but enough for some hundred execs */
 #define PERF_TASKS_PART		4
 #define PERF_TASKS_LEAST	SZ_256K
 
-/* An event that tells of tasks and their maps, in a buffer of its own */
+/* The event for task records: comm, fork, exit, mmap; in a buffer of its own */
 static const struct perf_event_attr tasks_attr = {
 	.type			= PERF_TYPE_SOFTWARE,
 	.config			= PERF_COUNT_SW_DUMMY,
@@ -57,7 +59,7 @@ static const struct perf_event_attr tasks_attr = {
 	.write_backward		= 1,
 };
 
-/* A published one, with a reference of the caller's, or NULL */
+/* Find a published namespace. Returns it with a reference for the caller, or NULL. */
 static struct perf_persist_ns *find_ns(u64 id)
 {
 	struct perf_persist_ns *ns;
@@ -68,9 +70,9 @@ static struct perf_persist_ns *find_ns(u64 id)
 }
 
 /**
- * struct new_event - an event that is to be a member
- * @event:	the event, with an opener of ours
- * @rb:		its buffer, if that is not another's
+ * struct new_event - an event that will be a member
+ * @event:	the event; we are one of its openers
+ * @rb:		its own buffer, or NULL if it writes to the buffer of another event
  */
 struct new_event {
 	struct perf_event	*event;
@@ -78,13 +80,13 @@ struct new_event {
 };
 
 /**
- * struct new_events - all that a namespace is made of
+ * struct new_events - all events of a namespace that is being made
  * @ns:		the namespace
- * @nr:		how many there are
- * @max:	how many there may be
- * @nr_pages:	of each buffer for samples
- * @tasks:	with what tells of tasks
- * @error:	what is wrong, or NULL
+ * @nr:		number of events made so far
+ * @max:	size of @all
+ * @nr_pages:	data pages of each buffer for samples
+ * @tasks:	make events and buffers for task records, too
+ * @error:	out: what is wrong; or NULL
  * @all:	the events
  */
 struct new_events {
@@ -105,15 +107,15 @@ static void undo_to(struct new_events *new, unsigned int nr)
 	}
 }
 
-/* Pages of the buffer for what tells of tasks, beside one of @nr_pages for samples */
+/* Pages of the buffer for task records, if that for samples has @nr_pages */
 static unsigned long nr_tasks_pages(unsigned long nr_pages)
 {
 	return max_t(unsigned long, nr_pages / PERF_TASKS_PART, PERF_TASKS_LEAST >> PAGE_SHIFT);
 }
 
 /*
- * Types of tracepoints and PMUs are used again: what was found when @spec was written may
- * be gone, and another one in its place.
+ * Type numbers of tracepoints and PMUs are reused: another tracepoint or PMU may have got
+ * the number since @spec was parsed.
  */
 static bool is_meant(struct perf_event *event, const struct perf_event_spec *spec)
 {
@@ -137,8 +139,9 @@ static bool is_meant(struct perf_event *event, const struct perf_event_spec *spe
 }
 
 /*
- * An event of @spec that the caller may be given, or of what tells of tasks if it is NULL. It is
- * to write to the buffer of @output, if that is not NULL, which goes by one clock.
+ * Make the event of @spec, or the event for task records if that is NULL, and ask the LSM
+ * whether the caller may have it. If @output is not NULL, the event will write to its
+ * buffer, and gets its clock, because all records in a buffer need the same clock.
  */
 static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu,
 				   struct perf_event *output)
@@ -171,8 +174,8 @@ static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu,
 }
 
 /*
- * One more event on @cpu, with a buffer of @nr_pages of its own, or with the one of
- * @output. After an error, the caller goes on with undo_to().
+ * Make one more event on @cpu, with a new buffer of @nr_pages, or with the buffer of
+ * @output if that is not NULL. After an error, the caller must call undo_to().
  */
 static int make_event(struct new_events *new, const struct perf_event_spec *spec, int cpu,
 		      struct perf_event *output, unsigned long nr_pages)
@@ -228,7 +231,7 @@ static int make_events_on(struct new_events *new, struct list_head *specs, int c
 		return 0;
 
 	undo_to(new, nr);
-	/* When it is back, it is covered as any other. */
+	/* The CPU went offline. It gets the events when it is back. */
 	if (ret == -ENODEV && !perf_cpu_is_online(cpu))
 		return 0;
 	if (list_entry_is_head(spec, specs, entry))
@@ -236,7 +239,7 @@ static int make_events_on(struct new_events *new, struct list_head *specs, int c
 	return fail_event(new->error, ret, spec, cpu);
 }
 
-/* Refuse rates that perf_event_open() would refuse. The defaults are made to fit. */
+/* Refuse frequencies that perf_event_open() would refuse, but lower the default one. */
 static int check_rates(struct list_head *specs, struct perf_spec_error *error)
 {
 	unsigned int max = READ_ONCE(sysctl_perf_event_sample_rate);
@@ -257,7 +260,7 @@ static int check_rates(struct list_head *specs, struct perf_spec_error *error)
 	return 0;
 }
 
-/* Before any of it is made: it may be much. */
+/* Check the limits before anything is made, because it may be a lot. */
 static int check_room(struct new_events *new, struct list_head *specs)
 {
 	unsigned long pages = new->nr_pages + 1;
@@ -284,7 +287,7 @@ static int check_room(struct new_events *new, struct list_head *specs)
 
 static struct new_events *alloc_new(struct perf_persist_ns *ns, struct list_head *specs)
 {
-	/* Of a namespace there are at most PERF_SPECS_MAX of these. */
+	/* A namespace has at most PERF_SPECS_MAX specs. */
 	size_t nr = (list_count_nodes(specs) + 1) * num_possible_cpus();
 	struct new_events *new;
 
@@ -296,13 +299,13 @@ static struct new_events *alloc_new(struct perf_persist_ns *ns, struct list_head
 	return new;
 }
 
-/* Makes all of @new, and publishes it. */
+/* Make all events of @new, and publish the namespace. */
 static int make_all(struct new_events *new, struct list_head *specs)
 {
 	struct perf_persist_ns *ns = new->ns;
 	int cpu, ret;
 
-	/* A CPU that comes online meanwhile is found when it is published. */
+	/* CPUs that come online meanwhile get their events after publishing. */
 	scoped_guard(mutex, &perf_persist_lock)
 		ns->all_cpus = true;
 	for_each_online_cpu(cpu) {
@@ -321,19 +324,19 @@ static int make_all(struct new_events *new, struct list_head *specs)
  * @ns:		the namespace, without members, with a name reserved
  * @specs:	which events
  * @size:	bytes of the buffer of each CPU, rounded up to a power of two
- * @tasks:	with what tells of tasks and their maps, in a buffer of its own
- * @error:	out: what is wrong, and with which event if it is one
+ * @tasks:	write task records, too, to a buffer of their own
+ * @error:	out: what is wrong, and with which event, if one is the reason
  *
- * Called without a lock; nobody else may start or discard it meanwhile. The caller owns
- * and pays for it from here on. All CPUs that are online have all of the events, or @ns
- * remains as it was.
+ * Called without a lock; nobody else may start or discard it meanwhile. The caller becomes
+ * the owner, who pays for it. All CPUs that are online have all of the events afterwards.
+ * After an error @ns is as it was before, or it is published and could not be enabled.
  *
  * Return: 0, or
- *  -EINVAL	there are no events, @size is out of range, or a frequency is
+ *  -EINVAL	there are no events, or @size or a frequency is out of range
  *  -EPERM	the caller may not lock so much memory
- *  -ENOMEM	out of memory, or it would take more than half of what is left
- *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
- *  -ENOENT	an event is not there, or not any more
+ *  -ENOMEM	out of memory, or the buffers need more than half of the memory that is left
+ *  -ENOSPC	over the limit kernel.perf_event_max_persistent
+ *  -ENOENT	an event does not exist, or no longer
  *  -EINTR	the caller is being killed
  *  or what the PMU of one of the events says, or the LSM
  */
@@ -366,7 +369,7 @@ long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, uns
 	ret = check_room(new, specs);
 	if (!ret)
 		ret = make_all(new, specs);
-	/* The openers that made them; a namespace that was published has its own. */
+	/* Drop our openers. A published namespace has its own. */
 	undo_to(new, 0);
 	kvfree(new);
 
@@ -379,13 +382,14 @@ long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, uns
 }
 
 /**
- * perf_persist_open_output - the event whose buffer others on its CPU are to write to
+ * perf_persist_open_output - find the buffer that new events on a CPU can write to
  * @ns:		the namespace, with a reference of the caller's
  * @cpu:	the CPU
  *
  * Called without a lock.
  *
- * Return: the first member there that has a buffer, with an opener of the caller's, or NULL.
+ * Return: the event of the first ordinary member on @cpu that has a buffer of its own, with
+ * an opener for the caller; or NULL.
  */
 struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu)
 {
@@ -410,10 +414,11 @@ struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu)
  * @spec:	the event
  * @cpu:	its CPU
  *
- * Called without a lock. The caller is its opener, for perf_member_unmake().
+ * Called without a lock. The caller is its opener, until it calls perf_member_unmake().
  *
  * Return: the event, which is no member yet and not enabled; NULL if @cpu has no buffer
- * or is offline; or what the PMU says, and -ENOMEM.
+ * or is offline; or an error: what the PMU or the LSM says, -ENOENT if another PMU or
+ * tracepoint has the type now, or -ENOMEM.
  */
 struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 					       const struct perf_event_spec *spec, int cpu)
@@ -422,7 +427,7 @@ struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 	struct perf_event *event;
 	int ret;
 
-	/* Not covered yet */
+	/* The CPU has not got its events yet. */
 	if (!output)
 		return NULL;
 
@@ -455,15 +460,15 @@ static int extend_on(struct perf_persist_ns *ns, const struct perf_event_spec *s
 }
 
 /**
- * perf_persist_extend - add events to a namespace that records
+ * perf_persist_extend - add events to a published namespace
  * @id:		its id
  * @specs:	which events; those that were added are freed
- * @error:	out: what is wrong with the first one that is left
+ * @error:	out: what is wrong with the first event that is left in @specs
  *
- * They use the buffers that there are. Called without a lock.
+ * The events write to the existing buffers. Called without a lock.
  *
- * Return: 0, -ENODEV if it was deleted, or see perf_persist_start(); then an event may
- * have been added on some of the CPUs.
+ * Return: 0, -ENODEV if it was deleted, or see perf_persist_start(). After an error, the
+ * first event that is left may be a member on some of the CPUs.
  */
 int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error *error)
 {
@@ -499,13 +504,14 @@ int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error 
  * @name:	its name
  * @specs:	which events
  * @size:	bytes of the buffer of each CPU
- * @tasks:	with what tells of tasks and their maps
+ * @tasks:	write task records, too
  * @id:		out: its id
- * @error:	out: what is wrong, and with which event if it is one
+ * @error:	out: what is wrong, and with which event, if one is the reason
  *
  * Called without a lock.
  *
- * Return: 0, -ENODEV before persistent events are there, or see perf_persist_start().
+ * Return: 0, -ENODEV if persistent events are not initialized, -EEXIST if the name is
+ * taken, or see perf_persist_start().
  */
 int perf_persist_create_from(const char *name, struct list_head *specs, unsigned long size,
 			     bool tasks, u64 *id, struct perf_spec_error *error)
@@ -518,7 +524,7 @@ int perf_persist_create_from(const char *name, struct list_head *specs, unsigned
 		return perf_spec_fail(error, -ENODEV, name, "there are no persistent events");
 	if (!perf_persist_valid_name(name))
 		return perf_spec_fail(error, -EINVAL, name, PERF_SPEC_NAME_RULE);
-	/* Members keep what their tracepoints look like. */
+	/* Members copy the formats of their tracepoints, which must be final. */
 	trace_eval_finish();
 
 	mutex_lock(&perf_persist_lock);
@@ -564,23 +570,24 @@ static int parse_all(const char *const *events, unsigned int nr, struct list_hea
  *		with terms and a filter, see Documentation/admin-guide/perf/persistent.rst
  * @nr:		how many these are
  * @size:	bytes of the buffer of each CPU, rounded up to a power of two
- * @flags:	PERF_PERSISTENT_TASKS: with what tells of tasks and their maps, in a buffer
- *		of its own of at least 256 KiB, so that perf knows names of tasks and
- *		symbols of user space; costs a little in each fork, exec and mmap
+ * @flags:	PERF_PERSISTENT_TASKS: write task records, too, to a buffer of their own of
+ *		at least 256 KiB, so that perf knows names of tasks and symbols of user
+ *		space; each fork, exec and mmap takes a little longer
  *
- * It records on all CPUs at once, also on those that come online later, and belongs to
- * root. Whoever may delete namespaces may delete it. A module whose tracepoint is among the
- * events cannot be unloaded until then. What is wrong with @events is said in the log.
+ * The namespace starts to record at once, on all CPUs, also on CPUs that come online later.
+ * It belongs to root. Any user who may delete namespaces can delete it. A module whose
+ * tracepoint is among the events cannot be unloaded before that. The kernel log says what
+ * is wrong with @events.
  *
  * Context: process context, without a lock, from fs_initcall_sync() on.
  *
  * Return: its id, for perf_persistent_delete(), or
- *  -ENODEV	there are no persistent events, or not yet
- *  -EINVAL	not a name, not an event, or a size that is out of range
+ *  -ENODEV	persistent events are not initialized, or not yet
+ *  -EINVAL	@name or an event is invalid, @size is out of range, or a flag is unknown
  *  -ENOENT	no event, tracepoint or PMU of that name
  *  -EEXIST	the name is taken
  *  -ENOMEM	out of memory
- *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
+ *  -ENOSPC	over the limit kernel.perf_event_max_persistent
  *  or what the PMU of one of the events says
  */
 s64 perf_persistent_create(const char *name, const char *const *events, unsigned int nr,
@@ -595,7 +602,7 @@ s64 perf_persistent_create(const char *name, const char *const *events, unsigned
 	if (flags & ~PERF_PERSISTENT_TASKS)
 		return -EINVAL;
 
-	/* Whoever loads a module may be less than root. */
+	/* The task that loads a module may have fewer rights than root. */
 	old = override_creds(kernel_cred());
 	ret = parse_all(events, nr, &specs, &error);
 	if (!ret)
@@ -613,9 +620,9 @@ EXPORT_SYMBOL_GPL(perf_persistent_create);
 
 /**
  * perf_persistent_delete - delete a namespace of perf_persistent_create()
- * @id:		what that returned
+ * @id:		the id that perf_persistent_create() returned
  *
- * Its events stop at once, and cost nothing any more. Its snapshots remain.
+ * Its events stop at once, and have no overhead any more. Its snapshots remain.
  *
  * Context: process context, without a lock.
  *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What user space asks for: perf_event_open() of members and namespaces, and ioctls.
+ * System calls on persistent events: perf_event_open() of members and namespaces, and
+ * the ioctls of both.
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -26,7 +27,7 @@ struct perf_persist_string {
 	char	*label;	/* NULL: none given */
 };
 
-/* @find: of a namespace that exists, and not one that is to be made. */
+/* @find: the name is that of an existing namespace, and not of one to be made. */
 static int get_string(struct perf_persist_string *str, const char __user *ustr, bool find)
 {
 	long len;
@@ -62,14 +63,14 @@ static int get_string(struct perf_persist_string *str, const char __user *ustr, 
  * @ns:		NULL until the file is bound to one, then it stays
  * @seen:	generation of @ns at the last GET_PERSIST through this file
  *
- * Protected by perf_persist_lock; @ns can be read without once it is set.
+ * Protected by perf_persist_lock. Once @ns is set, it can be read without the lock.
  */
 struct perf_persist_file {
 	struct perf_persist_ns	*ns;
 	u64			seen;
 };
 
-/* Once it is set it stays, so that a file can be used without the lock. */
+/* A bound file stays bound, so callers can use its namespace without the lock. */
 static struct perf_persist_ns *bound_ns(struct perf_persist_file *pf)
 {
 	/* Pairs with smp_store_release() in bind_file(). */
@@ -84,7 +85,7 @@ static int bind_file(struct perf_persist_file *pf, struct perf_persist_ns *ns)
 	assert_registry();
 	if (!ns || !ns->published || ns->unlinked)
 		return -ENOENT;
-	/* All are about to leave with the last one that was ordinary. */
+	/* The last ordinary member has left, and the others are about to follow. */
 	member = first_ordinary_member(ns);
 	if (!member)
 		return -ENOENT;
@@ -180,27 +181,27 @@ static bool is_for_readers(unsigned int cmd)
  * Called without a lock. Takes perf_persist_lock.
  *
  * Return: 0, or
- *  -ENOTTY	@cmd is none of them
- *  -EFAULT	@arg is no address that can be read, or written
+ *  -ENOTTY	@cmd is none of these ioctls
+ *  -EFAULT	user memory at @arg cannot be read or written
  *  -EINVAL	the file is not bound to a namespace; SET_PERSIST, STOP or RESUME with
  *		an argument; SET_NAME: not a name;
  *		SET_NOTE: too long, or with a control character; GET_PERSIST and
- *		GET_MEMBER: see there on an event; JOIN: see SET_NAME on an event
- *  -EACCES	anything but SET_NAME, GET_PERSIST, GET_MEMBER, GET_TRIGGER,
- *		GET_TRIGGER_STATE and GET_TASKS, and the file is for reading only;
- *		SET_NAME, and the caller may not open the first member; JOIN without
- *		CAP_PERFMON, or with an event that is for reading only or whose buffer
- *		somebody could write to
- *  -EPERM	JOIN: the namespace is somebody else's, and the caller lacks
- *		CAP_IPC_LOCK; or see -EPERM of SET_NAME on an event
+ *		GET_MEMBER: see perf_persistent_ioctl(); JOIN: see SET_NAME there
+ *  -EACCES	the file is open for reading only, and @cmd is not SET_NAME,
+ *		GET_PERSIST, GET_MEMBER, GET_TRIGGER, GET_TRIGGER_STATE or GET_TASKS;
+ *		SET_NAME: the caller may not open the first member; JOIN: the caller
+ *		lacks CAP_PERFMON, the file of the event is open for reading only, or
+ *		somebody could write to its buffer
+ *  -EPERM	JOIN: the namespace belongs to another user, and the caller lacks
+ *		CAP_IPC_LOCK; or see -EPERM of SET_NAME in perf_persistent_ioctl()
  *  -EBADF	JOIN: not a descriptor of an event
  *  -EOPNOTSUPP	ENABLE, DISABLE, JOIN, STOP, RESUME: it is a snapshot; or see
- *		SET_PERSIST on an event
+ *		SET_PERSIST in perf_persistent_ioctl()
  *  -EBUSY	SET_NAME: the file is bound already; JOIN: the event is in a
  *		namespace
  *  -ENOENT	SET_NAME: no such namespace; GET_MEMBER: no more members
  *  -ENODEV	the namespace was deleted
- *  -E2BIG	see GET_PERSIST and GET_MEMBER on an event
+ *  -E2BIG	see GET_PERSIST and GET_MEMBER in perf_persistent_ioctl()
  *  -ENOSPC	JOIN: as many members as kernel.perf_event_max_persistent allows
  */
 static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -249,7 +250,7 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 static long perf_persist_file_compat_ioctl(struct file *file, unsigned int cmd,
 					   unsigned long arg)
 {
-	/* The one whose number has the size of a pointer in it */
+	/* The only one of these ioctls whose number contains the size of a pointer */
 	if (cmd == _IOW('$', _IOC_NR(PERF_EVENT_IOC_SET_NAME), compat_uptr_t))
 		cmd = PERF_EVENT_IOC_SET_NAME;
 
@@ -353,7 +354,7 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 		ret = -EINVAL;
 	else
 		ret = perf_member_may_open(member);
-	/* Redirected events and BPF links change it without an ioctl of this file. */
+	/* Redirecting to the member, or BPF links, change it without an ioctl of this file. */
 	if (!ret && (f_flags & O_ACCMODE) == O_RDWR)
 		ret = security_perf_event_write(member->event);
 	if (!ret) {
@@ -372,7 +373,7 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
 	if (snapshot)
 		return perf_snapshot_file(member, f_flags);
 
-	/* The opener is the file's from here on, if there is one. */
+	/* If this succeeds, the file takes over the opener. */
 	file = perf_event_file(member->event, f_flags);
 	if (IS_ERR(file))
 		perf_persist_put_opener(member->event);
@@ -388,19 +389,19 @@ static struct file *open_member(u64 id, u64 event_id, int cpu, int f_flags)
  * @group_fd:	must be -1
  * @flags:	0 or PERF_FLAG_FD_CLOEXEC
  *
- * With config1, opens that member; with a CPU alone, the first one on it; with
- * neither, the namespace; and with config ~0 a file that SET_NAME binds to a
- * namespace later. The descriptor is for reading only unless config2 says
- * otherwise. The caller has passed the checks that perf_event_open() makes
- * whatever is opened, and holds no lock. Takes perf_persist_lock.
+ * With config1, this opens that member; with a CPU alone, the first member on it;
+ * with neither, the namespace. With config ~0, it opens a file that SET_NAME can
+ * bind to a namespace later. The descriptor is for reading only unless config2 says
+ * otherwise. The caller has done the checks that perf_event_open() makes for all
+ * events, and holds no lock. Takes perf_persist_lock.
  *
  * Return: a file descriptor, or
  *  -EINVAL	an argument that is out of range, or that must be zero and is
  *		not; @cpu is not the CPU of the member in config1
  *  -ENOENT	no such namespace or member
  *  -EACCES	write access without CAP_PERFMON, or the caller may not open an
- *		event with this member's attr, or that of another member that
- *		writes to its buffer; also -EPERM, as for a new event
+ *		event with the attr of this member, or of another event that has
+ *		written to its buffer; also -EPERM, as for a new event
  *  -EMFILE	too many files, and -ENFILE
  *  -ENOMEM	out of memory
  */
@@ -454,19 +455,19 @@ int perf_persistent_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	return fd;
 }
 
-/* A buffer that is stopped goes on by PERF_EVENT_IOC_RESUME alone. */
+/* Only PERF_EVENT_IOC_RESUME lets the buffer of a stopped namespace record again. */
 static int pause_buffer(struct perf_buffer *rb, bool pause)
 {
 	struct perf_persist_ns *ns = rb->owner ? rb->owner->ns : NULL;
 
 	assert_registry();
 	if (ns && READ_ONCE(ns->stopped)) {
-		/* RESUME goes by the last one. */
+		/* rb_thaw() in RESUME uses the last value. */
 		WRITE_ONCE(rb->pause_output, pause);
 		return pause ? 0 : -EBUSY;
 	}
 	rb_toggle_paused(rb, pause);
-	/* A trigger that stops it just now wins. Pairs with the one in perf_stop_now(). */
+	/* A trigger that stops it just now wins. Pairs with smp_mb() in perf_stop_now(). */
 	smp_mb();
 	if (ns && READ_ONCE(ns->stopped))
 		rb_freeze(rb);
@@ -474,8 +475,8 @@ static int pause_buffer(struct perf_buffer *rb, bool pause)
 }
 
 /*
- * PERF_EVENT_IOC_PAUSE_OUTPUT of an event that writes to the buffer of a member,
- * which a snapshot may be about to replace.
+ * PERF_EVENT_IOC_PAUSE_OUTPUT of an event that writes to the buffer of a member.
+ * A snapshot may be replacing this buffer: wait for the end of that.
  */
 static long pause_output(struct file *file, bool pause)
 {
@@ -533,33 +534,33 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  * perf_persist_lock.
  *
  * Return: 0, or
- *  -ENOIOCTLCMD @cmd is none of them
- *  -EACCES	the file is for reading only and @cmd is not GET_PERSIST or GET_MEMBER, or
- *		the caller lacks CAP_PERFMON
- *  -EFAULT	@arg is no address that can be read, or written
+ *  -ENOIOCTLCMD @cmd is none of these ioctls
+ *  -EACCES	the file is open for reading only and @cmd is not GET_PERSIST or
+ *		GET_MEMBER, or the caller lacks CAP_PERFMON
+ *  -EFAULT	user memory at @arg cannot be read or written
  *  -EOPNOTSUPP	events of a task, of a group, with an AUX area or sigtrap
- *  -ENODEV	the namespace was deleted; GET_PERSIST and GET_MEMBER go on to answer,
- *		for those who still read
+ *  -ENODEV	the namespace was deleted; GET_PERSIST and GET_MEMBER still work then,
+ *		for processes that still read
  *  -ENOMEM	out of memory
- *  -EPERM	publishing, and the user may not lock what the buffers take beyond
- *		perf_event_mlock_kb, see RLIMIT_MEMLOCK
- *  -ENOSPC	publishing, and there are as many members as the sysctl
+ *  -EPERM	publishing: the user may not lock as much memory as the buffers need
+ *		beyond perf_event_mlock_kb, see RLIMIT_MEMLOCK
+ *  -ENOSPC	publishing: there are as many members as the sysctl
  *		kernel.perf_event_max_persistent allows
  *
  * SET_NAME:
- *  -EINVAL	not a name, or not a label; or see SET_PERSIST on buffers
+ *  -EINVAL	not a name, or not a label; or a buffer is unsuitable, see SET_PERSIST
  *  -EEXIST	a namespace of that name exists
  *  -EBUSY	the namespace has a name
  *  -EPERM	another process made the namespace
  *  -EACCES	somebody has or had a buffer mapped for writing
  *
  * SET_PERSIST with an address:
- *  -ENOENT	no such namespace without a name that this process made
+ *  -ENOENT	this process has made no namespace of this id that has no name yet
  *  -EEXIST	the name remembered from SET_NAME is taken
  *  -EBUSY	the event is in a namespace
  *  -EINVAL	a name is remembered from SET_NAME, and the namespace has none; or
- *		a buffer is not backward, was not mapped for reading alone, has an
- *		AUX area, or belongs to an event that is not in the namespace
+ *		a buffer is not backward, was not mapped read-only, has an AUX area,
+ *		or belongs to an event that is not in the namespace
  *
  * SET_PERSIST with NULL:
  *  -ENOENT	the event is in no namespace
@@ -570,14 +571,15 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *  -EBUSY	the namespace has a name
  *  -EPERM	another process made the namespace
  *
- * PAUSE_OUTPUT, in which all but these are as for an ordinary event:
- *  -EBUSY	to go on: the namespace of the buffer is stopped. RESUME lets it go on.
+ * PAUSE_OUTPUT, where other errors are as for an ordinary event:
+ *  -EBUSY	@arg is 0, and the namespace of the buffer is stopped: only RESUME lets the
+ *		buffer record again
  *
  * GET_PERSIST and GET_MEMBER:
  *  -ENOENT	the event is in no namespace
  *  -EINVAL	size is too small
- *  -E2BIG	size is too large, which now holds what the kernel knows; or
- *		attr_size is too small, which now holds what is needed
+ *  -E2BIG	size is too large, and now holds the size that the kernel knows; or
+ *		attr_size is too small, and now holds the size that is needed
  */
 long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perffs: a directory for each namespace of persistent events, whoever made it, for
- * systems on which there is no perf.
+ * perffs: a file system for systems without the perf tool. It has a directory for each
+ * namespace of persistent events, also for those that perf_event_open() made.
  *
- * There is one tree, however often it is mounted. mkdir makes a namespace that has a name
- * and nothing else, and rmdir deletes one. The files are in persistent_fs_file.c, and those
- * that show what was recorded in persistent_fs_data.c.
+ * There is one tree, however often it is mounted. mkdir makes a namespace that has nothing
+ * but a name, and rmdir deletes a namespace. persistent_fs_file.c has the control files, and
+ * persistent_fs_data.c has the files that show the records.
  *
- * To remove a directory is to wait for all who are in one of its files. So nobody there
- * waits for who may remove one: perf_fs_leave() lets them out of the file first, with a
- * reference on what they need.
+ * kernfs_remove() waits until no call is active in a file of the directory. So a file
+ * operation must not wait for a task that may be removing the directory. Before it waits, it
+ * calls perf_fs_leave(), which gives up the active reference and keeps the directory's data.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -41,15 +41,15 @@
 #include "persistent_internal.h"
 
 /*
- * Who adds and removes directories; outside of perf_persist_lock, inside of
- * perf_fs_dir::lock and of the one for files in sysfs. Waits for those who are in a
- * file: not to be taken there.
+ * Held while directories are added and removed. Lock order: perf_fs_dir::lock and the lock
+ * for files in sysfs, then this lock, then perf_persist_lock. The holder may wait for active
+ * file operations, so a file operation must not take it.
  */
-static DEFINE_MUTEX(perf_fs_lock); /* of the tree */
+static DEFINE_MUTEX(perf_fs_lock); /* protects the tree */
 static struct kernfs_root *perf_fs_root;
 static LIST_HEAD(perf_fs_dirs);
 
-/* Of all that there is in the tree, under perf_fs_lock */
+/* Owner and mode of all files and directories of the tree; under perf_fs_lock */
 struct perf_fs_owner {
 	kuid_t	uid;
 	kgid_t	gid;
@@ -64,11 +64,11 @@ static const struct perf_fs_owner perf_fs_default = {
 
 static struct perf_fs_owner perf_fs_owner;
 
-/* Buffers of a new namespace, unless somebody writes to buffer_size */
+/* Buffer size of a new namespace, unless user space writes to buffer_size */
 #define PERF_FS_SIZE	SZ_512K
 
 /*
- * What went wrong
+ * error_log
  */
 
 #define PERF_FS_ERRORS	8
@@ -82,10 +82,10 @@ static unsigned int perf_fs_nr_errors;
 static DEFINE_SPINLOCK(perf_fs_error_lock);
 
 /**
- * perf_fs_log - keep what is wrong with something that was written
- * @where:	the directory
- * @file:	the file there
- * @error:	what is wrong
+ * perf_fs_log - add an error to error_log
+ * @where:	name of the directory, or empty
+ * @file:	name of the file that was written to, or of the operation
+ * @error:	the error; one without a text is ignored
  */
 void perf_fs_log(const char *where, const char *file, const struct perf_spec_error *error)
 {
@@ -111,7 +111,7 @@ static int error_log_show(struct seq_file *m, void *v)
 	unsigned int i, nr;
 	int ret;
 
-	/* It may tell of events and filters of others. */
+	/* The log may show events and filters of other users. */
 	old = override_creds(of->file->f_cred);
 	ret = perf_persist_may_create();
 	revert_creds(old);
@@ -188,10 +188,10 @@ static void put_dir(struct perf_fs_dir *dir)
 	kfree(dir);
 }
 
-/* With an active reference on @kn, which is given up: the directory can be removed. */
+/* Give up the caller's active reference on @kn, so that the directory can be removed. */
 static struct perf_fs_dir *leave_node(struct kernfs_node *kn, struct perf_fs_dir *dir)
 {
-	refcount_inc(&dir->refs); /* at least one: the tree's */
+	refcount_inc(&dir->refs); /* The tree still has its reference. */
 	kernfs_break_active_protection(kn);
 	return dir;
 }
@@ -203,10 +203,10 @@ static void enter_node(struct kernfs_node *kn, struct perf_fs_dir *dir)
 }
 
 /**
- * perf_fs_leave - leave a file, so that nobody has to wait for the caller to remove it
- * @of:		the file, which the caller is in
+ * perf_fs_leave - leave a file operation, so that a removal does not wait for the caller
+ * @of:		the file, on which the caller has an active reference
  *
- * Return: the directory that it is in, with a reference.
+ * Return: the directory of the file, with a reference for perf_fs_enter().
  */
 struct perf_fs_dir *perf_fs_leave(struct kernfs_open_file *of)
 {
@@ -220,14 +220,14 @@ struct perf_fs_dir *perf_fs_leave(struct kernfs_open_file *of)
 /**
  * perf_fs_enter - undo perf_fs_leave()
  * @of:		the file
- * @dir:	what that returned
+ * @dir:	the directory that perf_fs_leave() returned
  */
 void perf_fs_enter(struct kernfs_open_file *of, struct perf_fs_dir *dir)
 {
 	enter_node(of->kn, dir);
 }
 
-/* Nothing of a snapshot can be changed. */
+/* A snapshot cannot be changed: its files are read-only. */
 static umode_t file_mode(const struct perf_fs_file *file, bool live)
 {
 	umode_t mode = 0;
@@ -283,7 +283,7 @@ static int add_cpu_dir(struct perf_fs_dir *dir, struct kernfs_node *all, int cpu
 	int ret;
 
 	snprintf(name, sizeof(name), "cpu%d", cpu);
-	/* As that of its files: perf_fs_leave() looks at the parent. */
+	/* The node needs @dir as well: perf_fs_leave() gets it from the parent of a file. */
 	kn = create_dir(all, name, dir);
 	if (IS_ERR(kn))
 		return PTR_ERR(kn);
@@ -293,7 +293,7 @@ static int add_cpu_dir(struct perf_fs_dir *dir, struct kernfs_node *all, int cpu
 	return ret;
 }
 
-/* On which CPUs @ns has what is recorded */
+/* Find the CPUs on which @ns has events whose records can be read. */
 static void find_cpus(struct perf_persist_ns *ns, struct cpumask *cpus)
 {
 	struct perf_member *member;
@@ -307,7 +307,7 @@ static void find_cpus(struct perf_persist_ns *ns, struct cpumask *cpus)
 	}
 }
 
-/* Directories of CPUs stay for as long as that of the namespace. */
+/* Add missing directories of CPUs. They stay as long as the directory of the namespace. */
 static int add_cpus(struct perf_fs_dir *dir)
 {
 	struct kernfs_node *all, *kn;
@@ -357,7 +357,7 @@ static struct perf_fs_dir *alloc_dir(struct perf_persist_ns *ns)
 	return dir;
 }
 
-/* Let others find @dir, unless @ns was deleted meanwhile. */
+/* Set the directory of @ns, unless @ns was deleted meanwhile. */
 static bool show_dir(struct perf_fs_dir *dir, struct perf_persist_ns *ns)
 {
 	guard(mutex)(&perf_persist_lock);
@@ -373,7 +373,7 @@ static int add_dir(struct perf_persist_ns *ns)
 	int ret;
 
 	guard(mutex)(&perf_fs_lock);
-	/* It is under perf_fs_lock, too, that it changes. */
+	/* perf_fs_lock is enough to read ns->dir: all writers hold it, too. */
 	if (ns->dir) {
 		ret = add_cpus(ns->dir);
 		kernfs_activate(ns->dir->kn);
@@ -415,7 +415,7 @@ static int ns_appeared(struct perf_persist_ns *ns)
 {
 	int ret = perf_fs_root ? add_dir(ns) : 0;
 
-	/* Somebody was faster. */
+	/* The namespace was deleted meanwhile. */
 	if (ret == -ENODEV)
 		ret = 0;
 	if (ret)
@@ -438,7 +438,7 @@ static void ns_vanished(struct perf_persist_ns *ns)
 
 	list_del(&dir->entry);
 	kernfs_put(dir->status);
-	/* Waits for all who are in there. */
+	/* Waits for all active file operations. */
 	kernfs_remove(dir->kn);
 	put_dir(dir);
 }
@@ -450,7 +450,7 @@ static void ns_changed(struct perf_persist_ns *ns)
 		kernfs_notify(ns->dir->status);
 }
 
-/* Whoever brings a CPU online holds locks under which there can be no directories. */
+/* A worker adds these directories, as CPU hotplug runs under locks that forbid it. */
 static void add_covered(struct work_struct *work)
 {
 	struct perf_fs_dir *dir;
@@ -482,7 +482,7 @@ static struct perf_persist_listener fs_listener = {
 	.covered	= ns_covered,
 };
 
-/* A namespace that has its name alone, with a reference of the caller's */
+/* Make a namespace that has nothing but a name. The caller gets a reference. */
 static struct perf_persist_ns *reserve(const char *name)
 {
 	struct perf_persist_ns *ns;
@@ -585,10 +585,10 @@ static struct kernfs_syscall_ops perf_fs_syscall_ops = {
 };
 
 /**
- * struct perf_fs_context - a mount that is being made
- * @kfc:	what kernfs wants
- * @owner:	what was asked for
- * @given:	and whether it was
+ * struct perf_fs_context - a mount or remount in progress
+ * @kfc:	the context of kernfs
+ * @owner:	the owner and mode from the mount options
+ * @given:	there is at least one mount option
  */
 struct perf_fs_context {
 	struct kernfs_fs_context	kfc;
@@ -778,7 +778,7 @@ static int fs_init_context(struct fs_context *fc)
 	}
 	fc->fs_private = &ctx->kfc;
 	fc->ops = &perf_fs_context_ops;
-	/* There is one tree, and it is root's. */
+	/* There is one tree, and it belongs to the initial user namespace. */
 	put_user_ns(fc->user_ns);
 	fc->user_ns = get_user_ns(&init_user_ns);
 	fc->global = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of perffs know of each other.
+ * Declarations that the source files of perffs share.
  */
 #ifndef _KERNEL_EVENTS_PERSISTENT_FS_H
 #define _KERNEL_EVENTS_PERSISTENT_FS_H
@@ -12,13 +12,13 @@
 /**
  * struct perf_fs_dir - the directory of a namespace or of a snapshot
  * @refs:	one for the tree, and one for each call that is under way
- * @entry:	in the list of all of them
- * @ns:		what it is of, with a reference
- * @kn:		the directory
- * @status:	the file that is polled
- * @lock:	one change of @ns through the tree at a time; protects what follows
- * @specs:	events that it is going to have when it records
- * @size:	of its buffers then
+ * @entry:	entry in the list of all directories
+ * @ns:		the namespace or the snapshot, with a reference
+ * @kn:		the kernfs node of the directory
+ * @status:	the node of its file "status", which user space polls
+ * @lock:	serializes changes of @ns through the tree; protects the fields below
+ * @specs:	events that @ns gets when it starts to record
+ * @size:	size of its buffers, in bytes, when it starts to record
  */
 struct perf_fs_dir {
 	refcount_t		refs;
@@ -26,18 +26,18 @@ struct perf_fs_dir {
 	struct perf_persist_ns	*ns;
 	struct kernfs_node	*kn;
 	struct kernfs_node	*status;
-	struct mutex		lock; /* of one change at a time */
+	struct mutex		lock; /* serializes changes */
 	struct list_head	specs;
 	unsigned long		size;
 };
 
-/* kernfs_node::priv of a file that is of one CPU alone; NULL of the others */
+/* kernfs_node::priv of a file that shows a single CPU; NULL for all other files */
 static inline void *perf_fs_cpu_to_priv(int cpu)
 {
 	return (void *)(cpu + 1L);
 }
 
-/* -1: of all CPUs */
+/* Return: the CPU, or -1 if the file shows all CPUs */
 static inline int perf_fs_priv_to_cpu(void *priv)
 {
 	return (long)priv - 1;
@@ -46,8 +46,8 @@ static inline int perf_fs_priv_to_cpu(void *priv)
 /**
  * struct perf_fs_file - a file that each directory has
  * @name:	its name
- * @live:	not for snapshots
- * @ops:	what it does
+ * @live:	snapshots do not have this file
+ * @ops:	its operations
  */
 struct perf_fs_file {
 	const char		*name;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files of perffs that show what was recorded.
+ * The files of perffs that show the records.
  *
- * They are read with the rights of who opened the file. The first read() of "text" copies
- * all of it, and the copy stays until the file is closed: whoever reads slowly sees one
- * state, and holds nobody up. "data" is a stream, of which a buffer is copied at a time.
+ * read() checks the rights of the task that opened the file. The first read() of "text"
+ * copies all buffers, and the copy stays until the file is closed: a slow reader sees a
+ * consistent state, and blocks nobody. "data" is a stream, which copies one buffer at a time.
  */
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -23,9 +23,9 @@
  * struct fs_reader - an open file
  * @refs:	one for the file until it is closed or its directory is removed, and one
  *		for each read() that is under way
- * @text:	of "text", once somebody reads it
- * @stream:	the same of "data"
- * @pos:	how far that was read
+ * @text:	contents of "text" after the first read(), else NULL
+ * @stream:	contents of "data" after the first read(), else NULL
+ * @pos:	position up to which @stream was read
  */
 struct fs_reader {
 	refcount_t		refs;
@@ -55,13 +55,13 @@ static void put_reader(struct fs_reader *reader)
 	kfree(reader);
 }
 
-/* When the directory is removed, somebody may be reading: see perf_fs_leave(). */
+/* The removal of the directory calls this as well, while a read() may still be under way. */
 static void reader_release(struct kernfs_open_file *of)
 {
 	put_reader(of->priv);
 }
 
-/* @ret is 1 if there is a record, 0 if not, or an error. */
+/* @ret is 1 if there is a record, 0 if there is none, or an error. */
 static void *text_or_error(struct perf_text *text, int ret)
 {
 	if (ret < 0)
@@ -87,14 +87,14 @@ static int make_text(struct kernfs_open_file *of, struct fs_reader *reader)
 	return 0;
 }
 
-/* One at a time for each file: kernfs sees to that. */
+/* kernfs serializes the readers of an open file. */
 static void *text_start(struct seq_file *m, loff_t *pos)
 {
 	struct kernfs_open_file *of = m->private;
 	struct fs_reader *reader = of->priv;
 	int ret = 0;
 
-	refcount_inc(&reader->refs); /* text_stop() puts it, whatever is returned. */
+	refcount_inc(&reader->refs); /* text_stop() puts it, also after an error. */
 	if (!reader->text)
 		ret = make_text(of, reader);
 	if (!ret)
@@ -122,7 +122,7 @@ static int text_show(struct seq_file *m, void *v)
 	return perf_text_show(v, m);
 }
 
-/* It is made while it is read: there is no way back but to the start. */
+/* The stream is made while it is read: a reader can go back only to the start. */
 static int begin_data(struct fs_reader *reader, struct perf_persist_ns *ns, int cpu, loff_t pos)
 {
 	struct perf_copy_source *source;
@@ -144,7 +144,7 @@ static int begin_data(struct fs_reader *reader, struct perf_persist_ns *ns, int 
 	return 0;
 }
 
-/* One at a time for each file: kernfs sees to that. */
+/* kernfs serializes the readers of an open file. */
 static ssize_t data_read(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
 {
 	struct fs_reader *reader = of->priv;
@@ -161,7 +161,7 @@ static ssize_t data_read(struct kernfs_open_file *of, char *buf, size_t bytes, l
 	if (ret > 0)
 		reader->pos += ret;
 	if (ret < 0) {
-		/* Nobody can make sense of a stream that lacks something in the middle. */
+		/* A stream with a gap is useless: the reader must start again. */
 		perf_stream_free(reader->stream);
 		reader->stream = NULL;
 	}
@@ -171,7 +171,7 @@ static ssize_t data_read(struct kernfs_open_file *of, char *buf, size_t bytes, l
 	return ret;
 }
 
-/* In each directory, and in those of its CPUs */
+/* Files of each directory, and of the directories of its CPUs */
 const struct perf_fs_file perf_fs_data_files[] = {
 	{
 		.name	= "text",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files in a directory of perffs.
+ * The control files in a directory of perffs.
  *
- * Reading goes by the rights of the task that opened the file, and writing by those of the
- * task that writes. Each line that is written does something, whether it is
- * appended or not.
+ * read() checks the rights of the task that opened the file. write() checks those of the
+ * opener and of the writer. Each line that user space writes is a command. Opening a file
+ * with O_APPEND or O_TRUNC makes no difference.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -33,7 +33,7 @@
 #include "persistent_internal.h"
 #include "persistent_snapshot.h"
 
-/* As large as what a shell writes at once; larger ones are refused. */
+/* A shell writes no more than this at once. Larger writes fail. */
 #define PERF_FS_WRITE_MAX	SZ_64K
 
 /*
@@ -44,8 +44,8 @@ typedef int (*perf_fs_change_t)(struct perf_fs_dir *dir, char *text,
 				struct perf_spec_error *error);
 
 /*
- * Whoever opened the file must have the right as well as who writes: a program with more
- * rights writes what it is told to, as its messages to a descriptor that it was given.
+ * Both the opener of the file and the writer need the right. Otherwise an unprivileged user
+ * could open the file and have a privileged program write its messages to the descriptor.
  */
 static int may_change(struct kernfs_open_file *of)
 {
@@ -68,14 +68,14 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 	if (ret)
 		return ret;
 
-	/* Of what is behind a NUL nothing would be done. */
+	/* Bytes after a NUL would be ignored: refuse them. */
 	if (memchr_inv(buf + strlen(buf), 0, bytes - strlen(buf)))
 		return -EINVAL;
 
 	dir = perf_fs_leave(of);
 	ret = mutex_lock_killable(&dir->lock);
 	if (!ret) {
-		/* What it costs is for who opened the file, unless who writes may not have it. */
+		/* Charge the opener of the file, unless the writer lacks the right. */
 		old = override_creds(perf_persist_may_spend(dir->ns) ? of->file->f_cred :
 				     current_cred());
 		ret = READ_ONCE(dir->ns->unlinked) ? -ENODEV : func(dir, strim(buf), &error);
@@ -88,13 +88,13 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 	return ret ? ret : bytes;
 }
 
-/* Until 1 is written to "enabled"; stays with perf_fs_dir::lock */
+/* True until 1 is written to "enabled". Does not change under perf_fs_dir::lock. */
 static bool is_new(struct perf_fs_dir *dir)
 {
 	return !READ_ONCE(dir->ns->published);
 }
 
-/* Not what kstrtobool() takes: to it each word that begins with n or f is a 0. */
+/* Stricter than kstrtobool(), which takes each word that begins with n or f for a 0. */
 static int get_switch(char *text, bool *on, struct perf_spec_error *error)
 {
 	*on = !strcmp(text, "1");
@@ -128,7 +128,7 @@ static int show(struct seq_file *m, perf_fs_show_t func)
 	old = override_creds(of->file->f_cred);
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
-	/* Of a new one there is nothing to see but what its maker wrote. */
+	/* A new namespace has no members to check, only the settings written so far. */
 	if (!ns->unlinked)
 		ret = perf_persist_is_reserved(ns) ? perf_persist_may_create() :
 						     perf_persist_may_see(ns);
@@ -164,8 +164,9 @@ static void take_away(struct list_head *specs, struct list_head *unwanted,
 }
 
 /*
- * Each event goes by the line that is read here, and leaves those alone that differ in no more
- * than a name. Without one, a line takes away what has one if there is nothing else.
+ * A line that was read from this file removes exactly that event, and no event that has
+ * another name. If a line without a name= matches no event exactly, it removes those that
+ * differ in their name only.
  */
 static int remove_events(struct perf_fs_dir *dir, const char *line, struct perf_spec_error *error)
 {
@@ -212,7 +213,7 @@ static int add_events(struct perf_fs_dir *dir, const char *line, struct perf_spe
 	return ret;
 }
 
-/* The lines before a wrong one are done, and stay so. */
+/* Lines before a wrong one take effect, and are not undone. */
 static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
 {
 	char *line;
@@ -226,7 +227,7 @@ static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_e
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		line = strim(line);
-		/* As events are shown that a line cannot say */
+		/* Events that the syntax cannot express are shown as a comment. */
 		if (*line == '#')
 			continue;
 		if (*line == '!')
@@ -242,7 +243,7 @@ static ssize_t events_write(struct kernfs_open_file *of, char *buf, size_t bytes
 	return change(of, buf, bytes, change_events);
 }
 
-/* The event that tells of tasks is not listed: it comes by itself. */
+/* Do not list the dummy event that records tasks: the kernel adds it without being asked. */
 static bool is_listed(struct perf_member *member, int cpu)
 {
 	return member->event->cpu == cpu && !member->for_trigger &&
@@ -252,11 +253,11 @@ static bool is_listed(struct perf_member *member, int cpu)
 
 /**
  * struct shown_event - an event that is about to be shown
- * @id:		its id; the next one is looked for
- * @attr:	what it is
- * @event:	itself, with an opener of the caller's; NULL if it is of a snapshot
- * @name:	of the tracepoint, or of the PMU
- * @label:	what people call it, or empty
+ * @id:		its id; the search for the next event continues from here
+ * @attr:	its attributes
+ * @event:	the event, which the caller has open; NULL for an event of a snapshot
+ * @name:	name of the tracepoint, or of the PMU
+ * @label:	name that the user gave it, or empty
  */
 struct shown_event {
 	u64			id;
@@ -266,7 +267,7 @@ struct shown_event {
 	char			label[PERF_PERSIST_NAME_SIZE];
 };
 
-/* The event after @shown->id on the first CPU; -ENOENT after the last one. */
+/* Get the event after @shown->id on the first CPU; -ENOENT after the last one. */
 static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 {
 	struct perf_member *member, *first;
@@ -274,7 +275,7 @@ static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 
 	guard(mutex)(&perf_persist_lock);
 	perf_persist_settle(ns);
-	/* Those of a namespace that is being started may go again. */
+	/* A namespace that is not published has no events, or its start may still undo them. */
 	first = ns->unlinked || !ns->published ? NULL : first_ordinary_member(ns);
 	if (!first)
 		return -ENOENT;
@@ -283,7 +284,7 @@ static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 		member = following_member(member);
 	if (!member)
 		return -ENOENT;
-	/* It may have been published after the namespace was asked about. */
+	/* The namespace may have been published after show() checked the rights. */
 	ret = perf_member_may_list(member);
 	if (ret)
 		return ret;
@@ -294,11 +295,11 @@ static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 	strscpy(shown->label, member->label ?: "");
 	shown->event = is_snapshot(ns) ? NULL : member->event;
 	if (shown->event)
-		refcount_inc(&member->openers); /* at least one: it is held */
+		refcount_inc(&member->openers); /* The namespace is still an opener. */
 	return 0;
 }
 
-/* The filter of an event that the caller has open, which is let go */
+/* Copy the filter of an event, and close the event for the caller. */
 static char *take_filter(struct perf_event *event)
 {
 	char *copy = perf_member_copy_filter(event->member);
@@ -420,7 +421,7 @@ static int size_show(struct seq_file *m, void *v)
  * enabled
  */
 
-/* Whoever lets it record for the first time has it from there on, and pays for it. */
+/* The task that enables a namespace first becomes its owner, and pays for its memory. */
 static int start(struct perf_fs_dir *dir, struct perf_spec_error *error)
 {
 	int ret = perf_persist_start(dir->ns, &dir->specs, dir->size, true, error);
@@ -448,7 +449,7 @@ static ssize_t enabled_write(struct kernfs_open_file *of, char *buf, size_t byte
 	return change(of, buf, bytes, change_enabled);
 }
 
-/* As with the events of ftrace, X is for some that are and some that are not. */
+/* Like in ftrace, X means that only some of the events are enabled. */
 static char enabled_char(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -612,7 +613,7 @@ static void show_live_status(struct perf_persist_ns *ns, struct seq_file *m)
 		lost += perf_member_lost(member, missing);
 		if (!member->rb)
 			continue;
-		/* It counts down. */
+		/* The head of a backward buffer counts down. */
 		written = -(unsigned long)local_read(&member->rb->head);
 		size += perf_data_size(member->rb);
 		if (written > perf_data_size(member->rb))
@@ -651,7 +652,7 @@ static void show_state(struct perf_persist_ns *ns, struct seq_file *m)
 	seq_printf(m, "state: %s\n", ns_state(ns));
 	seq_printf(m, "id: 0x%llx\n", ns->id);
 	seq_puts(m, "owner: ");
-	/* A task gives itself its name. */
+	/* A task chooses its own name: escape it. */
 	seq_escape(m, ns->owner_comm, "\n\\");
 	seq_printf(m, "\nowner_uid: %u\n", from_kuid_munged(seq_user_ns(m), ns->cred->uid));
 	if (*ns->note)
@@ -663,7 +664,7 @@ static void show_state(struct perf_persist_ns *ns, struct seq_file *m)
 		show_live_status(ns, m);
 }
 
-/* As "text" shows it */
+/* In the format of "text" */
 static void show_time(struct seq_file *m, const char *key, u64 time)
 {
 	u64 seconds;
@@ -695,7 +696,7 @@ static int status_show(struct seq_file *m, void *v)
 	return show(m, show_status);
 }
 
-/* In each directory, in the order of the README */
+/* Files of each directory, in the order of the README */
 const struct perf_fs_file perf_fs_files[] = {
 	{
 		.name	= "events",

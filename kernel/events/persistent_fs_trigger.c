@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file "triggers" of perffs:
+ * The file "triggers" of perffs. User space writes and reads lines of this form:
  *
  *	EVENT [if FILTER] : stop|snapshot [after=TIME] [cool_down=TIME] [times=N]
  *
- * where EVENT may also be panic or oops.
+ * EVENT can also be panic or oops.
  */
 #include <linux/kernel.h>
 #include <linux/kstrtox.h>
@@ -26,7 +26,7 @@ static const struct {
 	const char	*name;
 	u64		ns;
 } time_units[] = {
-	/* The largest one that fits is shown. */
+	/* show_time() uses the largest unit that leaves no remainder. */
 	{ "h",	3600 * (u64)NSEC_PER_SEC },
 	{ "m",	60 * (u64)NSEC_PER_SEC },
 	{ "s",	NSEC_PER_SEC },
@@ -81,7 +81,7 @@ static int get_word(char *word, struct perf_event_trigger *arg, struct perf_spec
 	return perf_spec_fail(error, -EINVAL, word, "not one of after=, cool_down= and times=");
 }
 
-/* What comes behind the colon */
+/* Parse the words after the colon. */
 static int get_action(char *text, struct perf_event_trigger *arg, struct perf_spec_error *error)
 {
 	char *word = strsep(&text, " \t");
@@ -100,7 +100,7 @@ static int get_action(char *text, struct perf_event_trigger *arg, struct perf_sp
 	return ret;
 }
 
-/* Where @line is split: a colon after a blank, as there is one in SYSTEM:EVENT */
+/* Find the last colon that follows a blank. The colon in SYSTEM:EVENT follows none. */
 static char *find_colon(char *line)
 {
 	char *colon = NULL, *c;
@@ -126,7 +126,7 @@ static int fire_on(struct perf_persist_ns *ns, u32 number, const struct perf_eve
 	return ret;
 }
 
-/* All or none */
+/* Add the trigger with all of its events, or nothing. */
 static int add_trigger(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
 		       struct list_head *specs, struct perf_spec_error *error)
 {
@@ -170,7 +170,7 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 
 	line = strim(line);
 	strreplace(line, '\t', ' ');
-	/* A line that was read makes the same trigger when it is written again. */
+	/* The label is shown: writing a line that was read makes the same trigger again. */
 	if (strscpy(arg.label, line) < 0)
 		return perf_spec_fail(error, -E2BIG, line, "longer than %d bytes",
 				      PERF_PERSIST_NAME_SIZE - 1);
@@ -226,10 +226,10 @@ static int remove_line(struct perf_persist_ns *ns, const char *line,
 /**
  * perf_fs_change_triggers - add and remove triggers
  * @dir:	the directory, with its lock
- * @text:	lines; "!" is in front of those that are to go
+ * @text:	lines; a line with "!" in front removes a trigger
  * @error:	out: what is wrong
  *
- * Return: 0, or an error; what comes before a wrong line is done.
+ * Return: 0, or an error; the lines before the wrong one took effect.
  */
 int perf_fs_change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
 {
@@ -249,7 +249,7 @@ int perf_fs_change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spe
 /**
  * perf_fs_show_triggers - show the triggers of a namespace
  * @dir:	the directory
- * @m:		where to
+ * @m:		the seq_file to write to
  *
  * Return: 0.
  */

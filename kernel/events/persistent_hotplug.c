@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPUs that go, return, or are new.
+ * CPU hotplug: CPUs that go offline, return, or are new.
  *
  * The callback of a CPU that comes online runs inside cpu_hotplug_lock. It can put events
- * back into their context, but neither make nor free one, as this takes that lock for
- * static keys. A worker does that.
+ * back into their context. It can neither make nor free events, because static keys need
+ * the same lock, so a worker does that.
+ *
+ * The "like" of a member is the same event on another CPU. A CPU is covered when it has
+ * the likes of the members of another CPU, its model.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
@@ -25,12 +28,12 @@
 #include "persistent_internal.h"
 #include "read.h"
 
-static struct cpumask new_cpus; /* that the worker is to look at */
+static struct cpumask new_cpus; /* CPUs that the worker must look at */
 
 static void new_cpus_worker(struct work_struct *work);
 static DECLARE_WORK(new_cpus_work, new_cpus_worker);
 
-/* The member on @cpu with the lowest id above @event_id, with an opener more. */
+/* Find the member on @cpu with the lowest id above @event_id, and take an opener on it. */
 static struct perf_member *open_next_on(struct perf_persist_ns *ns, int cpu, u64 event_id)
 {
 	struct perf_member *member;
@@ -74,7 +77,7 @@ static int ns_cpu_online(unsigned int cpu)
 	}
 	cpu_changed(cpu);
 
-	/* Soon, have the same events there in all namespaces that are for all CPUs. */
+	/* The worker makes likes there in all namespaces that are for all CPUs. */
 	cpumask_set_cpu(cpu, &new_cpus);
 	queue_work(system_dfl_wq, &new_cpus_work);
 	return 0;
@@ -87,7 +90,7 @@ static int ns_cpu_dead(unsigned int cpu)
 }
 
 /*
- * Likes on other CPUs
+ * Finding likes on other CPUs
  */
 
 static bool same_label(struct perf_member *a, struct perf_member *b)
@@ -104,7 +107,7 @@ static bool is_like(struct perf_member *a, struct perf_member *b)
 	assert_registry();
 	if (a == b)
 		return true;
-	/* These two never change: most that differ do so here. */
+	/* Type and config never change. Most events that differ do so here. */
 	if (a->attr.type != b->attr.type || a->attr.config != b->attr.config ||
 	    a->for_trigger != b->for_trigger || !same_label(a, b))
 		return false;
@@ -112,12 +115,12 @@ static bool is_like(struct perf_member *a, struct perf_member *b)
 		return false;
 	perf_member_copy_attr(&attr, a);
 	perf_member_copy_attr(&other, b);
-	/* It may have been changed since. */
+	/* The period of one may have been changed since. */
 	other.sample_period = attr.sample_period;
 	return !memcmp(&attr, &other, sizeof(attr));
 }
 
-/* Was @cpu offline when @member joined, and did it not get its like since? */
+/* Was @cpu offline when @member joined, and has it not got the like since? */
 static bool lacks_like(struct perf_member *member, int cpu)
 {
 	assert_registry();
@@ -134,10 +137,11 @@ static void got_like(struct perf_member *member, int cpu)
 static DEFINE_PER_CPU(unsigned int, nr_likes); /* what count_likes() counts, under the lock */
 
 /*
- * Count what is like @model on each CPU. Of several that differ in their filters alone, the
- * first on one CPU is the like of the first on another, and so on.
+ * Count the members that are like @model on each CPU. A CPU can have several of them, which
+ * differ only in their filters. Then the first on one CPU is the like of the first on another,
+ * and so on.
  *
- * Return: how many of them a CPU has if it has that of @model.
+ * Return: the position of @model on its CPU. A CPU with at least as many has its like.
  */
 static unsigned int count_likes(struct perf_persist_ns *ns, struct perf_member *model)
 {
@@ -160,8 +164,8 @@ static unsigned int count_likes(struct perf_persist_ns *ns, struct perf_member *
 }
 
 /*
- * @cpu has the like of @model, which is the @nth on its CPU, or is to have it: of those that
- * are alike, no other is to be its model.
+ * @model is the @nth of several on its CPU, and @cpu has its like or will get it. So its likes
+ * on other CPUs must not become models for @cpu, too.
  */
 static void only_model(struct perf_persist_ns *ns, struct perf_member *model, unsigned int nth,
 		       int cpu)
@@ -188,14 +192,14 @@ static bool has_like(struct perf_persist_ns *ns, struct perf_member *model, int 
 }
 
 /*
- * Cover a CPU that came online with the same events as another, its model; or, if it only
- * returns, with what it or triggers got meanwhile
+ * Covering a CPU that came online: make the same events on it as on its model; or, if it has
+ * returned with its members, only events that the namespace or its triggers got meanwhile
  */
 
 /*
- * Would its like on another CPU count something else? That of a PMU outside of the
- * CPUs, or of one that several share, would count the same once more; and of one that is
- * gone there is no like.
+ * Would a like of @event on another CPU count something else? With a PMU outside of the CPUs,
+ * or one that several CPUs share, it would count the same once more. If the PMU is gone, no
+ * like can be made.
  */
 static bool is_per_cpu(struct perf_event *event)
 {
@@ -217,9 +221,9 @@ static bool has_cgroup(struct perf_event *event)
 }
 
 /*
- * Make the event of @model on @cpu, which is another: with its filter and without a
- * buffer. Called without a lock, with an opener of @model and the creds of the
- * namespace. The caller is the opener of the new event, which is not enabled.
+ * Make a like of @model on @cpu, with its filter and without a buffer. Called without a
+ * lock, with an opener of @model and the creds of the namespace. The caller becomes the
+ * opener of the new event, which is not enabled.
  */
 static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *enable)
 {
@@ -229,7 +233,7 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
 	char *filter;
 	int ret;
 
-	/* The place of a kprobe or uprobe was a string in the creator's memory. */
+	/* attr of a kprobe or uprobe points to a string in the memory of the creator. */
 	if (perf_member_has_tp(model) && model->attr.type != PERF_TYPE_TRACEPOINT)
 		return ERR_PTR(-EOPNOTSUPP);
 
@@ -258,13 +262,13 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
 
 /**
  * struct perf_cover - a member on the model CPU and its like on the new one
- * @model:	the member, with an opener of ours
- * @model_rb:	what it writes to, with a reference, or NULL
+ * @model:	the member, on which we have an opener
+ * @model_rb:	the buffer that @model writes to, with a reference, or NULL
  * @own_buffer:	the namespace keeps @model_rb mapped through @model
- * @enable:	it is, or wants to be
- * @event:	the new event, with an opener of ours, or NULL
- * @skip:	@model has left meanwhile: the new event is not needed
- * @lost:	it was to write to a buffer that is gone
+ * @enable:	@model is enabled, or will be when its CPU is back
+ * @event:	the new event, on which we have an opener, or NULL
+ * @skip:	the new event is not needed any more, or @lost
+ * @lost:	the buffer that the new event should write to is gone
  */
 struct perf_cover {
 	struct perf_member	*model;
@@ -280,7 +284,7 @@ static void drop_cover(struct perf_cover *cover)
 {
 	struct perf_event *event = cover->event;
 
-	/* Without its mmap_mutex, as nobody else can see it. */
+	/* This does not need its mmap_mutex, as nobody else can see the event. */
 	if (event)
 		perf_member_unmake(event, refcount_read(&event->mmap_count) ? event->rb : NULL);
 	cover->event = NULL;
@@ -299,7 +303,7 @@ static struct perf_member *find_owner(struct perf_persist_ns *ns, struct perf_me
 	return owner;
 }
 
-/* The one of @all that comes with the like of the buffer of @owner, or NULL */
+/* Return the cover in @all that makes the like of @owner and of its buffer, or NULL. */
 static struct perf_cover *find_cover(struct perf_cover *all, int nr, struct perf_member *owner)
 {
 	struct perf_cover *found = NULL;
@@ -314,7 +318,7 @@ static struct perf_cover *find_cover(struct perf_cover *all, int nr, struct perf
 	return found;
 }
 
-/* The like of @owner on @cpu that has a buffer, or NULL */
+/* Return the like of @owner on @cpu. NULL if there is none, or if it has no buffer. */
 static struct perf_member *find_like_owner(struct perf_persist_ns *ns, struct perf_member *owner,
 					   int cpu)
 {
@@ -330,10 +334,10 @@ static struct perf_member *find_like_owner(struct perf_persist_ns *ns, struct pe
 }
 
 /*
- * The event whose buffer @cover is to write to, with an opener of the caller's, or NULL if
- * it is only counted or has a buffer of its own. If that buffer comes with one of @all, it
- * was made before, or could not be: nothing else is filled instead. On a CPU that returned
- * it may be there already.
+ * Return the event to whose buffer the new event of @cover must write, with an opener for the
+ * caller. NULL if the new event writes to no buffer or to its own. If one of @all has that
+ * buffer, it was made before. If it could not be made, use no other buffer instead. On a CPU
+ * that returned, the buffer may have existed before.
  */
 static struct perf_event *open_cover_output(struct perf_cover *all, int nr,
 					    struct perf_cover *cover, struct perf_persist_ns *ns,
@@ -364,7 +368,7 @@ static struct perf_event *open_cover_output(struct perf_cover *all, int nr,
 	return perf_persist_open_output(ns, cpu) ?: ERR_PTR(-EOPNOTSUPP);
 }
 
-/* A new buffer takes no more than that of the model does, from when its event is enabled. */
+/* Before its event is enabled, pause a new buffer if that of the model is paused. */
 static void pause_as_model(struct perf_buffer *rb, struct perf_buffer *model_rb,
 			   struct perf_persist_ns *ns)
 {
@@ -425,7 +429,7 @@ static int copy_labels(struct perf_cover *cover, int nr)
 	return 0;
 }
 
-/* One more was reserved, and nothing is on the CPU in its place. */
+/* The caller has reserved a member for it, and has checked that the CPU lacks it. */
 static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 {
 	struct perf_buffer *model_rb = cover->model->rb;
@@ -450,8 +454,9 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 }
 
 /*
- * @model may have left, joined another namespace, or be about to leave with its trigger,
- * and whoever made that, or added an event on a CPU that returned, may have been faster.
+ * Does @cpu still need the like of @model? @model may have left, joined another namespace, or
+ * be about to leave with its trigger. And user space may have added the like itself, to a
+ * trigger or on a CPU that returned.
  */
 static bool is_model(struct perf_member *model, struct perf_persist_ns *ns, int cpu, bool returned)
 {
@@ -462,7 +467,7 @@ static bool is_model(struct perf_member *model, struct perf_persist_ns *ns, int 
 	return !(model->for_trigger || returned) || !has_like(ns, model, cpu);
 }
 
-/* Does the buffer that @event writes to come with one of @all? */
+/* Does @event write to the new buffer of one of @all? */
 static bool is_new_buffer(struct perf_cover *all, int nr, struct perf_event *event)
 {
 	int i;
@@ -475,7 +480,7 @@ static bool is_new_buffer(struct perf_cover *all, int nr, struct perf_event *eve
 	return false;
 }
 
-/* On a CPU that returned somebody may have taken the buffer away that it was to write to. */
+/* On a CPU that returned, was the buffer taken away that @cover should write to? */
 static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *all, int nr,
 			struct perf_cover *cover)
 {
@@ -489,7 +494,10 @@ static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *all, int 
 			      !is_new_buffer(all, nr, event));
 }
 
-/* All that could be made; -ESTALE if the namespace is gone or was faster. */
+/*
+ * Add all events that could be made. Returns -ESTALE if the namespace is gone, or if @cpu got
+ * or lost its members meanwhile.
+ */
 static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu,
 		      bool returned)
 {
@@ -521,7 +529,7 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 	}
 	if (!ret) {
 		perf_persist_buffers_changed(ns);
-		/* What could not be made for a trigger is not tried again. */
+		/* Events of triggers that could not be made are not tried again. */
 		if (returned)
 			perf_trigger_covered(ns, cpu);
 	}
@@ -531,8 +539,8 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 }
 
 /*
- * Somebody may have enabled or disabled all members but the new one. And when its CPU went
- * offline before it was a member, nobody noted that it wants to be enabled.
+ * All members may have been enabled or disabled before the new one was added. And if its CPU
+ * went offline before that, nobody noted that the new one must be enabled.
  */
 static void follow_model(struct perf_cover *cover)
 {
@@ -548,8 +556,8 @@ static void follow_model(struct perf_cover *cover)
 }
 
 /*
- * Is the PMU of @member for @cpu, too? There may be one for each kind of CPU. Of the types
- * that all kinds have, perf_event_open() finds the one for the CPU.
+ * Is the PMU of @member for @cpu, too? There may be a PMU for each kind of CPU. For types that
+ * all kinds have, perf_event_open() finds the PMU of the CPU.
  */
 static bool is_for_cpu(struct perf_member *member, int cpu)
 {
@@ -562,7 +570,7 @@ static bool is_for_cpu(struct perf_member *member, int cpu)
 	return pmu && !(pmu->filter && pmu->filter(pmu, cpu));
 }
 
-/* CPUs that have ordinary members */
+/* Find the CPUs that have ordinary members. */
 static void find_cpus(struct perf_persist_ns *ns, struct cpumask *cpus)
 {
 	struct perf_member *member;
@@ -575,16 +583,19 @@ static void find_cpus(struct perf_persist_ns *ns, struct cpumask *cpus)
 	}
 }
 
-/* Is @cpu, which has ordinary members, to be asked whether it has the like of @member? */
+/*
+ * Should @cpu, which has ordinary members, have the like of @member? Not if it was offline
+ * when @member joined, or if the PMU does not support it.
+ */
 static bool is_asked(struct perf_member *member, int cpu)
 {
 	return !lacks_like(member, cpu) && is_for_cpu(member, cpu);
 }
 
 /*
- * Did @cpu miss @member, which is ordinary: do all CPUs that are asked have its like, and @cpu
- * not? What somebody put on some CPUs only is to stay there only. Where the answer is known,
- * the likes of @member are asked no more.
+ * Did @cpu miss @member, which is ordinary? It did if all CPUs that is_asked() selects have
+ * its like, and @cpu does not. An event that user space made on some CPUs only must not
+ * spread. Once the answer is known, the likes of @member need not be checked.
  */
 static bool is_missed(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
 		      const struct cpumask *cpus)
@@ -609,8 +620,8 @@ static bool is_missed(struct perf_persist_ns *ns, struct perf_member *member, in
 }
 
 /*
- * May @cpu be to have the like of @member, if @model_cpu is its model? If that is -1, @cpu
- * has ordinary members, and may lack what it or triggers got while it was offline.
+ * May @cpu need the like of @member, if @model_cpu is its model? If that is -1, @cpu has
+ * ordinary members, but may lack events that were added while it was offline.
  */
 static bool may_be_wanted(struct perf_member *member, int cpu, int model_cpu)
 {
@@ -623,7 +634,7 @@ static bool may_be_wanted(struct perf_member *member, int cpu, int model_cpu)
 	return member->action && member_cpu == perf_trigger_model_cpu(member, cpu);
 }
 
-/* Is @cpu to have the like of @member, which may be wanted or not? */
+/* Does @cpu need the like of @member? */
 static bool is_wanted(struct perf_persist_ns *ns, struct perf_member *member, int cpu,
 		      int model_cpu, const struct cpumask *cpus)
 {
@@ -634,7 +645,13 @@ static bool is_wanted(struct perf_persist_ns *ns, struct perf_member *member, in
 	return member->for_trigger ? !has_like(ns, member, cpu) : is_missed(ns, member, cpu, cpus);
 }
 
-/* @returned: out: @cpu has its ordinary members already. */
+/*
+ * Collect the members whose likes @cpu needs.
+ *
+ * @returned: out: @cpu has its ordinary members already.
+ *
+ * Return: number of them, or -ENOMEM.
+ */
 static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers,
 		       bool *returned)
 {
@@ -687,7 +704,7 @@ unlock:
 /*
  * @returned: out: @cpu had its ordinary members already.
  *
- * Return: 0, what could not be done, or -ESTALE if nothing is to be said about it.
+ * Return: 0, the first error, or -ESTALE for an error that must not be reported.
  */
 static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 {
@@ -701,7 +718,7 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 		goto out;
 	}
 
-	/* Buffers first, then what is redirected to them. */
+	/* First make events that have their own buffer, then those that write to it. */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < nr; i++) {
 			if (cover[i].own_buffer == pass)
@@ -718,7 +735,7 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 		if (cover[i].event && cover[i].enable)
 			perf_event_enable(cover[i].event);
 	}
-	/* When the CPU is back, all of it is tried again. */
+	/* When the CPU is back, the worker tries all of it again. */
 	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu, *returned);
 	if (err)
 		ret = err;
@@ -728,7 +745,7 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 		if (err || cover[i].skip) {
 			drop_cover(&cover[i]);
 		} else if (cover[i].event) {
-			/* The CPU may have gone and come back before it was a member. */
+			/* The CPU may have gone and come back before this was a member. */
 			perf_persist_reinstall(cover[i].event);
 			follow_model(&cover[i]);
 			perf_persist_put_opener(cover[i].event);
@@ -742,7 +759,7 @@ out:
 	return ret;
 }
 
-/* First, have what another CPU has; then, what that missed, too. */
+/* First make the events that the model CPU has, then those that it has missed, too. */
 static void cover_cpu(struct perf_persist_ns *ns, int cpu)
 {
 	bool returned = true;
@@ -767,7 +784,7 @@ static bool has_all_cpus(struct perf_persist_ns *ns)
 	return cpumask_subset(cpu_online_mask, &cpus);
 }
 
-/* It was published without some of the CPUs that are online. */
+/* For a namespace that was published without members on some of the online CPUs. */
 static void cover_worker(struct work_struct *work)
 {
 	struct perf_persist_ns *ns = container_of(work, struct perf_persist_ns, cover_work);
@@ -802,7 +819,7 @@ static void init_ns(struct perf_persist_ns *ns)
 	INIT_WORK(&ns->cover_work, cover_worker);
 }
 
-/* The creator may have missed a CPU. Later ones find that @ns is published. */
+/* The creator may have missed a new CPU. Later CPUs find that @ns is published. */
 static void ns_published(struct perf_persist_ns *ns)
 {
 	if (!ns->all_cpus || has_all_cpus(ns))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What user space is told of a namespace and of its members.
+ * PERF_EVENT_IOC_GET_PERSIST and PERF_EVENT_IOC_GET_MEMBER: describe a namespace and its
+ * members to user space. persistent_file.c calls this for descriptors of namespaces and
+ * of events.
  */
 #include <linux/cpumask.h>
 #include <linux/cred.h>
@@ -30,7 +32,7 @@ static void fill_ns(struct perf_event_persist *info, struct perf_persist_ns *ns)
 {
 	assert_registry();
 
-	/* What the caller passed, and nothing of what it did not know. */
+	/* Keep the size that the caller passed, and clear fields that are not set. */
 	*info = (struct perf_event_persist) {
 		.size		= info->size,
 		.ns_id		= ns->id,
@@ -54,7 +56,7 @@ static void fill_ns(struct perf_event_persist *info, struct perf_persist_ns *ns)
 	}
 	memcpy(info->owner_comm, ns->owner_comm, sizeof(info->owner_comm));
 	memcpy(info->name, ns->name, sizeof(info->name));
-	/* It may tell which events there are. */
+	/* The note may describe the events. */
 	if (ns->note[0] && !perf_persist_may_see(ns))
 		memcpy(info->note, ns->note, sizeof(info->note));
 }
@@ -62,9 +64,8 @@ static void fill_ns(struct perf_event_persist *info, struct perf_persist_ns *ns)
 /**
  * perf_persist_get_info - PERF_EVENT_IOC_GET_PERSIST
  * @ns:		the namespace, with a reference of the caller's; or NULL
- * @member:	if @ns is NULL: the member whose namespace it is, or NULL
- * @seen:	where to write the generation that is described, or NULL; only changed
- *		under perf_persist_lock
+ * @member:	if @ns is NULL: describe the namespace of this member; or NULL
+ * @seen:	out, under perf_persist_lock: the generation that is described; or NULL
  * @uinfo:	the argument
  *
  * Called without a lock.
@@ -126,7 +127,7 @@ static void fill_live_member(struct perf_event_persist_member *info, struct perf
 			bool frozen = READ_ONCE(rb->paused);
 			bool stopped = READ_ONCE(member->ns->stopped);
 
-			/* Of each buffer by itself: a stop that misses one can be seen. */
+			/* Checked for each buffer, to show it if a stop missed one. */
 			if (stopped && frozen)
 				info->flags |= PERF_PERSIST_STOPPED;
 			if (READ_ONCE(rb->pause_output) || (frozen && !stopped))
@@ -149,7 +150,7 @@ static void fill_member(struct perf_event_persist_member *info, struct perf_memb
 
 	assert_registry();
 
-	/* What the caller passed, and nothing of what it did not know. */
+	/* Keep the fields that the caller passed, and clear fields that are not set. */
 	*info = (struct perf_event_persist_member) {
 		.size		= info->size,
 		.event_id	= event->id,
@@ -176,11 +177,11 @@ static void fill_attr(struct perf_event_attr *attr, struct perf_member *member)
 {
 	perf_member_copy_attr(attr, member);
 
-	/* The kprobe and uprobe PMUs take a pointer to a string of the creator's. */
+	/* For kprobe and uprobe PMUs, this points to a string in the creator's memory. */
 	if (perf_member_has_tp(member) && attr->type != PERF_TYPE_TRACEPOINT)
 		attr->kprobe_func = 0;
 
-	/* perf_copy_attr() fills in sample_max_stack, whatever size was passed. */
+	/* perf_copy_attr() sets sample_max_stack, even if the size does not include it. */
 	attr->size = clamp_t(u32, attr->size, PERF_ATTR_SIZE_VER5, sizeof(*attr));
 }
 
@@ -191,7 +192,7 @@ static int get_arg(struct perf_event_persist_member *info,
 				       uinfo);
 }
 
-/* @filter: NULL: there is none, or the caller may not see it */
+/* @filter: NULL if there is none, or if the caller may not see it */
 static int put_filter(struct perf_event_persist_member *info,
 		      struct perf_event_persist_member __user *uinfo, const char *filter)
 {
@@ -238,7 +239,8 @@ static int put_answer(struct perf_event_persist_member *info,
  * @member:	its member, or NULL
  * @uinfo:	the argument
  *
- * Called without a lock. The head is that of the buffer that is described.
+ * Called without a lock. The head is from the same buffer as the other fields, even if that
+ * buffer is replaced meanwhile.
  *
  * Return: 0, or see perf_persistent_ioctl().
  */

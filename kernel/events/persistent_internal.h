@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of persistent events know of each other. They are rooms on four floors,
- * and calls go down only, or stay on a floor:
+ * The interfaces between the files of persistent events. The files form layers, and a
+ * function calls only functions of its own layer or of a lower one:
  *
- *  4  who asks			persistent_file.c, persistent_info.c,
+ *  4  user interfaces		persistent_file.c, persistent_info.c,
  *				persistent_snapshot_file.c, persistent_trigger_file.c,
  *				persistent_boot.c, persistent_fs.c, persistent_fs_file.c,
  *				persistent_fs_trigger.c, persistent_fs_data.c,
  *				persistent_mce.c, persistent_spec_test.c,
  *				persistent_copy_test.c
- *  3  what happens by itself	persistent_trigger.c, persistent_hotplug.c
- *  2  other buffers		persistent_snapshot.c, persistent_spare.c, persistent_stop.c,
+ *  3  automatic actions	persistent_trigger.c, persistent_hotplug.c
+ *  2  buffers as a whole	persistent_snapshot.c, persistent_spare.c, persistent_stop.c,
  *				persistent_tasks.c, persistent_copy.c
- *  1  what there is		persistent.c, persistent_publish.c, persistent_member.c,
+ *  1  namespaces, members	persistent.c, persistent_publish.c, persistent_member.c,
  *				persistent_rights.c, persistent_buffer.c, persistent_spec.c,
  *				persistent_make.c, persistent_create.c
  *  0  hooks, and readers	core.c, ring_buffer.c, read_copy.c, read_record.c,
- *  that know no namespaces	read_format.c, read_comm.c, read_text.c, read_data.c,
+ *     without namespaces	read_format.c, read_comm.c, read_text.c, read_data.c,
  *				read_out.c, read_maps.c, read_wide.c, read_task.c
  *
- * A lower floor tells the upper ones what happens through struct perf_persist_listener.
+ * A lower layer tells the upper ones what happens through struct perf_persist_listener.
  */
 #ifndef _KERNEL_EVENTS_PERSISTENT_INTERNAL_H
 #define _KERNEL_EVENTS_PERSISTENT_INTERNAL_H
@@ -53,8 +53,8 @@ struct ucounts;
 /**
  * struct perf_persist_ns - a namespace of persistent events, or a snapshot of one
  * @refs:	one for the registry, for each member, for each file that is
- *		bound to it, for each snapshot of it, and for whoever works on it
- *		without the lock
+ *		bound to it, for each snapshot of it, and for each task that works
+ *		on it without the lock
  * @id_node:	in perf_persist_ids, until it is unlinked
  * @name_node:	in perf_persist_names, from when its name is taken or reserved until its
  *		sysfs file is gone
@@ -63,51 +63,51 @@ struct ucounts;
  * @members_seq: changes with @members and with the size of their buffers
  * @published:	it can be found by its name
  * @unlinked:	it cannot be found any more, and nothing joins it
- * @all_cpus:	CPUs that come online later are to be covered too
- * @swapping:	members are between two buffers: perf_buffer::event_list lacks them
+ * @all_cpus:	the kernel adds members on CPUs that come online later
+ * @swapping:	buffers are being replaced: perf_buffer::event_list lacks members
  * @generation:	counts the changes that a listing would show
  * @waitq:	for poll() on a namespace file, and for the end of @swapping
  * @creator:	the process that may join and name it while it has no name
- * @cred:	its creator's; with them it makes and pays for what CPUs need that
- *		come online later, and for buffers that replace others
- * @memlock:	RLIMIT_MEMLOCK of who gave it its name, for the same
- * @cover_work:	makes members on CPUs that were online when it got its name
- * @set:	its buffers, in case that there are any
- * @next_writer: which other members write to the buffer of a member, one after the
- *		other, the first one after NULL
- * @tasks:	records of tasks that are older, or NULL
+ * @cred:	of its owner, who pays for the buffers; the kernel uses them to make
+ *		members on new CPUs, and buffers that replace others
+ * @memlock:	RLIMIT_MEMLOCK of the process that gave it its name, for these buffers
+ * @cover_work:	makes members on CPUs that came online before it got its name
+ * @set:	the set that its buffers are counted in
+ * @next_writer: the next member after @prev that writes to the buffer of @member, which may
+ *		be @member itself; the first one if @prev is NULL
+ * @tasks:	records of the tasks that existed before it, or NULL
  * @owner_comm:	program that made it
- * @created_ns:	when, in ns of CLOCK_BOOTTIME; of a snapshot: when the last buffer was
- *		replaced
+ * @created_ns:	when it was made, in ns of CLOCK_BOOTTIME; of a snapshot: when the last
+ *		buffer was replaced
  * @note:	a text for people, or empty
  * @name:	empty until it is published, unless it was reserved
  * @file:	in the "events" directory of the PMU, named @name
- * @listed:	that file is there
+ * @listed:	@file is in sysfs
  * @dir:	its directory in perffs, or NULL
- * @snapshot_lock: one at a time makes buffers: how many there are is known; taken before
- *		perf_persist_lock
- * @source:	of a snapshot: what it was taken of; else NULL
- * @entry:	of a snapshot: in the list of @source, or in that of its spares
- * @snapshots:	that were taken of it, the oldest first
+ * @snapshot_lock: serializes tasks that make buffers, so that the number of buffers can be
+ *		limited; taken before perf_persist_lock
+ * @source:	of a snapshot: the namespace that it was taken of; else NULL
+ * @entry:	of a snapshot: in @snapshots, @spares or @trimmed of @source
+ * @snapshots:	snapshots that were taken of it, the oldest first
  * @nr_snapshots: how many these are
- * @keep:	how many of them there may be
- * @number:	of a snapshot: its own; else that of the last one that was taken
- * @swap_begin_ns: of a snapshot: just before the first buffer was replaced
+ * @keep:	maximum of @nr_snapshots
+ * @number:	of a snapshot: its number; else the number of the last snapshot
+ * @swap_begin_ns: of a snapshot: when the first buffer was about to be replaced
  * @trigger:	of a snapshot: number of the trigger that took it, or 0
- * @spares:	snapshots to be, with buffers that are empty
+ * @spares:	snapshots that are prepared, with empty buffers
  * @nr_spares:	how many these are
  * @want_spares: how many there should be
- * @trimmed:	snapshots that were trimmed; what nobody has mapped becomes a spare
- * @snapshot_work: shows snapshots in sysfs, makes spares, and frees what was trimmed
- * @triggers:	that are armed on it, in the order of their numbers
+ * @trimmed:	snapshots deleted because of @keep; unmapped buffers are used again
+ * @snapshot_work: shows snapshots in sysfs, makes spares, and frees @trimmed
+ * @triggers:	its triggers, ordered by number
  * @nr_triggers: how many these are
- * @last_trigger: number of the last one that was made
- * @nr_stoppers: how many of them stop it
+ * @last_trigger: number of the last trigger that was made
+ * @nr_stoppers: number of triggers that stop it
  * @stopped:	its buffers are frozen; written in any context
- * @stop_list:	what there is to stop; under RCU, NULL if there are no stoppers, or was
- *		no memory
+ * @stop_list:	the events that a stop must reach; under RCU; NULL if @nr_stoppers is 0,
+ *		or if there was no memory
  *
- * What changes is protected by perf_persist_lock.
+ * Fields that change are protected by perf_persist_lock.
  */
 struct perf_persist_ns {
 	refcount_t		refs;
@@ -138,7 +138,7 @@ struct perf_persist_ns {
 	bool			listed;
 	struct perf_fs_dir	*dir;
 
-	struct mutex		snapshot_lock; /* for one at a time */
+	struct mutex		snapshot_lock; /* serializes tasks that make buffers */
 	struct perf_persist_ns	*source;
 	struct list_head	entry;
 	struct list_head	snapshots;
@@ -165,10 +165,10 @@ struct perf_persist_ns {
  * struct perf_leaving - members that leave a namespace
  * @ns:		the namespace, with a reference of the caller's
  * @member:	the one that leaves, or NULL for all
- * @spares:	spares, which keep members alive
+ * @spares:	its spares, which have references on the events of members
  * @triggers:	triggers that nothing fires any more
- * @actions:	what members do no more when they overflow
- * @frozen:	buffer of @member that was stopped, or may be by now; or NULL
+ * @actions:	actions of members, which no longer run when a member overflows
+ * @frozen:	buffer of @member, if it is stopped, or a trigger may stop it; or NULL
  */
 struct perf_leaving {
 	struct perf_persist_ns	*ns;
@@ -180,25 +180,27 @@ struct perf_leaving {
 };
 
 /**
- * struct perf_persist_listener - what an upper floor is told about namespaces
+ * struct perf_persist_listener - callbacks of the upper layers for changes of a namespace
  * @entry:	in the list of all listeners
- * @init:	one is new; nobody else knows of it
- * @published:	one was given its name; with perf_persist_lock
- * @appeared:	one can be found by its name from here on; without the lock, and it may be
- *		unlinked already. Called again for a snapshot if it fails
- * @vanished:	one that had a name was unlinked; without the lock. Its name is free after it
- * @changed:	a listing of one would show something else; with the lock
+ * @init:	it was allocated; nobody else can see it
+ * @published:	it got its name; with perf_persist_lock
+ * @appeared:	it can be found by its name from here on; without the lock. It may be
+ *		unlinked already. If this fails for a snapshot, it is called again
+ * @vanished:	it had a name and was unlinked; without the lock. The name is free after
+ * @changed:	a listing would show something else; with the lock
  * @members_changed: members came or left, or have buffers of another size; with the lock
  * @buffers_changed: members have other buffers; with the lock
- * @leaving:	members are about to leave it; with the lock. Takes what has to go with
- *		them off its lists
- * @left:	after @leaving, without the lock and before the members are gone: frees that
- * @covering:	a CPU came online, and is going to get @member, which nobody else can see;
+ * @leaving:	members are about to leave; with the lock. Moves everything that depends on
+ *		them to the lists of struct perf_leaving
+ * @left:	after @leaving, without the lock and before the members are gone: frees
+ *		everything in struct perf_leaving
+ * @covering:	a CPU came online and is about to get @member, which nobody else can see;
  *		without the lock. Either @covered follows, or @member is freed
- * @covered:	it got @member, which is like its @model; with the lock
- * @free:	nobody has a reference on it; with or without the lock if it is no snapshot
+ * @covered:	that CPU got @member, which was made like @model; with the lock
+ * @free:	the last reference was put; without the lock for a snapshot, otherwise with
+ *		or without it
  *
- * Callbacks that are NULL are left out.
+ * A callback that is NULL is not called.
  */
 struct perf_persist_listener {
 	struct list_head	entry;
@@ -218,46 +220,45 @@ struct perf_persist_listener {
 
 enum perf_member_state {
 	PERF_MEMBER_NONE,	/* in no namespace */
-	PERF_MEMBER_JOINING,	/* on its way into one, or out of it */
-	PERF_MEMBER_JOINED,	/* in one that has no name yet */
+	PERF_MEMBER_JOINING,	/* joining or leaving a namespace */
+	PERF_MEMBER_JOINED,	/* in a namespace that has no name yet */
 	PERF_MEMBER_PUBLISHED,	/* a namespace keeps it alive */
 	PERF_MEMBER_DELETED,	/* its namespace was deleted */
 };
 
 /**
- * struct perf_member - what makes a CPU event fit to be persistent
- * @event:	the event, which owns this; of a snapshot, the one that recorded it
+ * struct perf_member - what a namespace needs to know of a CPU event
+ * @event:	the event, which owns this; in a snapshot, the event that recorded
  * @attr:	what its creator passed; drivers and the core rewrite event->attr
  * @openers:	files that have it open, and the namespace that holds it
  * @state:	enum perf_member_state; see perf_persist_lock
- * @wanted:	while the CPU is offline: to be enabled when it is back; protected by
+ * @wanted:	while the CPU is offline: enable it when the CPU is back; protected by
  *		event->ctx->mutex
- * @needs:	what it takes to make such an event, see perf_buffer::needs
+ * @needs:	the rights that creating such an event requires, see perf_buffer::needs
  * @held:	the namespace is one of @openers
- * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it is going to make
+ * @all_cpus:	PERF_PERSIST_ALL_CPUS, for the namespace that it will create
  * @for_trigger: it came for a trigger, and leaves with it
- * @kept:	it is in snapshots; not if it came for a trigger and writes to no buffer
- * @revoked:	nothing is left of the event but memory, see perf_event_revoke()
+ * @kept:	snapshots contain it; false if it came for a trigger and writes to no buffer
+ * @revoked:	only the memory of the event is left, see perf_event_revoke()
  * @rb:		the buffer that the namespace keeps mapped through this event;
  *		NULL while not held, for a counter, and for an event that writes
  *		to the buffer of another member
- * @ns:		the namespace; stays after a deletion, for those who still read
+ * @ns:		the namespace; remains set after a deletion, for open descriptors
  * @node:	in perf_persist_ns::members
- * @filter:	what SET_FILTER was given, unless event->filter has it: addresses, or
- *		functions; protected by event->ctx->mutex
- * @deferred:	in perf_member_deferred, when nobody is left to ask for @missed
- * @name:	name of the namespace that it is going to make, or NULL; while it is in none
- * @absent:	while it is in one that it joined: CPUs that were offline then, and did not
- *		get its like since, or NULL
- * @label:	what people call this event, or NULL
- * @format:	of its tracepoint, from when it joins a namespace on, or NULL
- * @action:	what happens when it overflows, after its record was written, or NULL
+ * @filter:	text of an address or function filter, as passed to SET_FILTER;
+ *		event->filter has other texts; protected by event->ctx->mutex
+ * @deferred:	in perf_member_deferred, when nobody can read @missed any more
+ * @name:	while it is in no namespace: name of the one that it will create, or NULL
+ * @absent:	while it is in a namespace that it joined: CPUs that were offline then and
+ *		have not got the same event since, or NULL
+ * @label:	name of this event for people, or NULL
+ * @format:	format of its tracepoint, set when it joins a namespace; or NULL
+ * @action:	the trigger that it fires on overflow, after writing its record; or NULL
  * @missed:	what perf_event::lost_samples counted while the buffer was stopped
- * @lost_at_stop: perf_event::lost_samples when it was stopped the last time; written
- *		in any context
+ * @lost_at_stop: perf_event::lost_samples at the last stop; written in any context
  *
- * What changes is protected by perf_persist_lock. Each CPU event has one, in a
- * namespace or not, so it is to be small.
+ * Fields that change are protected by perf_persist_lock. Every CPU event has a struct
+ * perf_member, in a namespace or not, so it must be small.
  */
 struct perf_member {
 	struct perf_event	*event;
@@ -303,7 +304,7 @@ static_assert(sizeof(struct perf_member) <= 256);
 	for ((_member) = first_member(_ns); (_member);			\
 	     (_member) = following_member(_member))
 
-/* But for those that came for a trigger */
+/* The first member that did not come for a trigger, or NULL */
 static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -315,7 +316,7 @@ static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *
 	return member;
 }
 
-/* Nobody is killed to make room for a snapshot. */
+/* The OOM killer must not run to make room for a snapshot. */
 #define PERF_PERSIST_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* persistent.c */
@@ -337,7 +338,7 @@ static inline bool is_snapshot(struct perf_persist_ns *ns)
 	return ns->source;
 }
 
-/* It has a name, whether it is published or not, and stays without members. */
+/* It has a name but is not published yet, and stays without members. */
 static inline bool perf_persist_is_reserved(struct perf_persist_ns *ns)
 {
 	return !ns->published && !RB_EMPTY_NODE(&ns->name_node);
@@ -376,10 +377,10 @@ void perf_persist_covering(struct perf_member *member);
 void perf_persist_covered(struct perf_member *model, struct perf_member *member);
 
 /**
- * struct perf_persist_owner - whom a namespace belonged to
+ * struct perf_persist_owner - the former owner of a namespace
  * @cred:	perf_persist_ns::cred, with a reference
- * @memlock:	and the others
- * @comm:	of them
+ * @memlock:	perf_persist_ns::memlock
+ * @comm:	perf_persist_ns::owner_comm
  */
 struct perf_persist_owner {
 	const struct cred	*cred;
@@ -431,9 +432,9 @@ long perf_persist_delete(struct perf_persist_ns *ns);
 long perf_persist_enable(struct perf_persist_ns *ns, bool enable);
 
 /**
- * struct perf_held - what perf_member_hold() took, to be given back without the lock
- * @event:	an opener of it, or NULL
- * @rb:		a mapping of it, or NULL
+ * struct perf_held - what perf_member_hold() took, to be released without the lock
+ * @event:	the event, of which it is an opener, or NULL
+ * @rb:		the buffer, of which it is a mapping, or NULL
  */
 struct perf_held {
 	struct perf_event	*event;
@@ -465,8 +466,8 @@ void perf_member_release(struct perf_held hold);
 void perf_persist_reinstall(struct perf_event *event);
 
 /**
- * struct perf_spec_error - what is wrong with something that a user wrote
- * @text:	a line without its end
+ * struct perf_spec_error - what is wrong with events that a user described
+ * @text:	the message, without a newline
  * @spec:	the event that cannot be made, or NULL
  */
 struct perf_spec_error {
@@ -475,12 +476,12 @@ struct perf_spec_error {
 };
 
 /**
- * struct perf_event_spec - an event that somebody wrote down
- * @entry:	in a list of them
- * @attr:	what it is; with PERF_SAMPLE_IDENTIFIER, and for a backward buffer
- * @name:	of the tracepoint, of the event, or of its PMU
- * @label:	what people call it
- * @filter:	of the tracepoint, or NULL
+ * struct perf_event_spec - the description of an event
+ * @entry:	in a list of descriptions
+ * @attr:	attributes, with PERF_SAMPLE_IDENTIFIER, and for a backward buffer
+ * @name:	name of the tracepoint, of the event, or of its PMU
+ * @label:	name of the event for people
+ * @filter:	filter of the tracepoint, or NULL
  */
 struct perf_event_spec {
 	struct list_head	entry;
@@ -500,14 +501,14 @@ struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 int perf_persist_create_from(const char *name, struct list_head *specs, unsigned long size,
 			     bool tasks, u64 *id, struct perf_spec_error *error);
 
-/* What is wrong with a name that perf_persist_valid_name() does not take */
+/* Message for a name that perf_persist_valid_name() refuses */
 #define PERF_SPEC_NAME_RULE							\
 	"not a name: a-z, 0-9, _ and -, at most " __stringify(PERF_PERSIST_USER_NAME_MAX) " bytes"
 
-/* The frequency of what says none; less if the kernel allows no more */
+/* Default frequency; lowered to kernel.perf_event_max_sample_rate if that is less */
 #define PERF_SPEC_FREQ		4000
 
-/* Events of a namespace: more are a mistake */
+/* Maximum number of different events in a namespace: more are a mistake */
 #define PERF_SPECS_MAX		1024
 
 /* persistent_spec.c */
@@ -634,7 +635,7 @@ void perf_snapshot_fill_member(struct perf_event_persist_member *info,
 			       struct perf_member *member);
 struct file *perf_snapshot_file(struct perf_member *member, int f_flags);
 
-/* Whatever size of its argument the caller knows of */
+/* Compare without the size of the argument, which depends on the version of the caller. */
 static inline bool perf_same_ioctl(unsigned int cmd, unsigned int other)
 {
 	return _IOC_TYPE(cmd) == _IOC_TYPE(other) && _IOC_NR(cmd) == _IOC_NR(other);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Making members and their buffers where no process opens and maps them: for CPUs that
- * come online, and for namespaces that the kernel makes.
+ * Make members and their buffers inside the kernel, without a process that opens and maps
+ * them: for CPUs that come online, and for namespaces that the kernel makes.
  */
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -16,9 +16,9 @@
 #include "read.h"
 
 /*
- * Create an event of @attr as perf_event_open() would, with the clock and the pid namespace of
- * @like if that is not NULL: disabled, without a buffer, of no owner. perf_event_release_kernel()
- * frees it.
+ * Create an event of @attr as perf_event_open() would, but disabled, and without a buffer
+ * and an owner. It gets the clock and the pid namespace of @like, if that is not NULL.
+ * perf_event_release_kernel() frees it.
  */
 static struct perf_event *make_event(struct perf_event *like, const struct perf_event_attr *attr,
 				     char *filter_str, int cpu)
@@ -33,7 +33,7 @@ static struct perf_event *make_event(struct perf_event *like, const struct perf_
 	if (IS_ERR(event))
 		return event;
 
-	/* An event for the kernel was made: do what perf_event_open() does besides. */
+	/* That is an event for kernel use: do what perf_event_open() does in addition. */
 	ctx = perf_event_ctx_lock(event);
 	WRITE_ONCE(event->owner, NULL);
 	if (like)
@@ -42,7 +42,7 @@ static struct perf_event *make_event(struct perf_event *like, const struct perf_
 	event->ns = get_pid_ns(like ? like->ns : &init_pid_ns);
 	perf_event__header_size(event);
 	perf_event__id_header_size(event);
-	/* A driver may have gone meanwhile, know better, or could not record anything. */
+	/* The driver may be gone, use another CPU, or be unable to sample. */
 	if (!event->pmu)
 		ret = -ENODEV;
 	else if (event->cpu != cpu || (is_sampling_event(event) &&
@@ -59,20 +59,22 @@ static struct perf_event *make_event(struct perf_event *like, const struct perf_
 }
 
 /**
- * perf_member_make - make an event that is fit to be a member
- * @like:	whose clock and pid namespace it gets, with an opener of the caller's; or NULL
- * @attr:	what it is; disabled, whatever this says
- * @filter:	what SET_FILTER would be given, or NULL
+ * perf_member_make - make an event that can become a member
+ * @like:	an event whose clock and pid namespace it gets, with an opener of the
+ *		caller's; or NULL
+ * @attr:	its attributes; it is disabled, whatever @attr says
+ * @filter:	its filter, as for SET_FILTER, or NULL
  * @cpu:	its CPU
  *
- * Called without a lock, with the creds of its namespace. The caller is its opener;
- * perf_member_unmake() drops that.
+ * Called without a lock, with the creds of its namespace. The caller is its opener, until
+ * it calls perf_member_unmake().
  *
  * Return: the event, or
- *  -EOPNOTSUPP	the PMU wants another CPU
+ *  -EOPNOTSUPP	the PMU wants another CPU, or cannot sample
  *  -ENODEV	@cpu is offline, or the PMU is gone
  *  -ENOMEM	out of memory
- *  or what the PMU says, and -EINVAL for a filter that is not understood
+ *  -EINVAL	@filter is not valid
+ *  or what the PMU says
  */
 struct perf_event *perf_member_make(struct perf_event *like, const struct perf_event_attr *attr,
 				    const char *filter, int cpu)
@@ -105,10 +107,10 @@ struct perf_event *perf_member_make(struct perf_event *like, const struct perf_e
 }
 
 /**
- * perf_member_make_buffer - give an event of perf_member_make() a buffer
+ * perf_member_make_buffer - make a buffer for an event of perf_member_make()
  * @event:	the event, which nobody else can see
- * @ns:		the namespace that it is for, whose creds the caller has
- * @nr_pages:	number of its data pages
+ * @ns:		its future namespace, whose creds the caller has
+ * @nr_pages:	number of data pages
  *
  * Called without a lock. The caller counts as a mapping; perf_member_unmake() undoes that.
  *
@@ -125,7 +127,7 @@ int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns
 	if (IS_ERR(rb))
 		return PTR_ERR(rb);
 
-	refcount_inc(&rb->refcount); /* that of the event */
+	refcount_inc(&rb->refcount); /* for the event */
 
 	mutex_lock(&event->mmap_mutex);
 	refcount_set(&event->mmap_count, 1);
@@ -135,9 +137,9 @@ int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns
 }
 
 /**
- * perf_member_unmake - be done with an event of perf_member_make()
+ * perf_member_unmake - drop the opener and the mapping of perf_member_make()'s caller
  * @event:	the event, which a namespace may hold; or NULL
- * @rb:		its buffer if that is of perf_member_make_buffer(), or NULL
+ * @rb:		its buffer if perf_member_make_buffer() made it, or NULL
  *
  * Called without a lock.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A namespace of machine check events, from boot on.
+ * Make a namespace "mce_record" at boot, which records machine check events.
  */
 #include <linux/array_size.h>
 #include <linux/init.h>

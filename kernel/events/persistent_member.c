@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Members: what an event needs to be kept by a namespace.
+ * Members: the state that an event needs so that a namespace can keep it.
  *
- * Each event of a CPU has a struct perf_member from the start. Its openers are its files
- * and the namespace that holds it. The last one frees the event.
+ * Each event of a CPU has a struct perf_member from the start. The openers of an event are
+ * its files and the namespace that holds it. The last opener frees the event.
  */
 #include <linux/cgroup.h>
 #include <linux/init.h>
@@ -27,23 +27,23 @@
 #include "read.h"
 
 /*
- * Neither RLIMIT_NOFILE nor a memory cgroup bounds what no process has open:
- * sysctl kernel.perf_event_max_persistent.
+ * sysctl kernel.perf_event_max_persistent: neither RLIMIT_NOFILE nor a memory cgroup limits
+ * the number of events that no process has open.
  */
 static unsigned int sysctl_perf_event_max_persistent __read_mostly = 65536;
-static unsigned int perf_persist_nr_held; /* members that are kept, under the lock */
+static unsigned int perf_persist_nr_held; /* reserved members, under perf_persist_lock */
 
 /*
- * Writers of perf_member::attr hold event->ctx->mutex, too; it is for readers who
- * hold perf_persist_lock, see its fifth rule.
+ * Writers of perf_member::attr hold event->ctx->mutex, too. Readers that hold
+ * perf_persist_lock cannot take that, see its fifth rule, so they take this lock.
  */
 static DEFINE_SPINLOCK(perf_member_attr_lock);
 
 /**
- * perf_persist_reserve_members - may there be so many members more
- * @nr:		how many
+ * perf_persist_reserve_members - count members that are going to be held
+ * @nr:		how many more
  *
- * Return: 0, or -ENOSPC: not by sysctl kernel.perf_event_max_persistent.
+ * Return: 0, or -ENOSPC: over the limit kernel.perf_event_max_persistent.
  */
 int perf_persist_reserve_members(unsigned int nr)
 {
@@ -89,16 +89,16 @@ subsys_initcall(perf_member_init);
 #endif
 
 /*
- * What an event has for it
+ * The member of an event
  */
 
 /**
- * perf_persistent_event_init - make a new CPU event fit to be persistent
+ * perf_persistent_event_init - allocate the struct perf_member of a new CPU event
  * @event:	an event that nobody else can see yet
  * @attr:	what the user passed, as perf_copy_attr() left it
  *
- * Called by perf_event_open() for events that are not tied to a task, without
- * a lock. The file that it is going to make is the first opener.
+ * Called by perf_event_open() for events that are not tied to a task, without a lock. Its
+ * new file is the first opener. perf_member_make() calls it for events without a file.
  *
  * Return: 0, or -ENOMEM.
  */
@@ -131,21 +131,21 @@ void perf_persistent_event_free(struct perf_event *event)
 	if (!member)
 		return;
 
-	/* Still there after a deletion: matches get_persist_ns() in perf_member_add(). */
+	/* Remains set after a deletion. Matches get_persist_ns() in perf_member_add(). */
 	if (member->ns)
 		perf_persist_put(member->ns);
 	kfree(member->filter);
-	kfree(member->name); /* or its absent */
+	kfree(member->name); /* or member->absent */
 	kfree(member->label);
 	perf_format_put(member->format);
-	kfree(member->action); /* of one that was made for a CPU, and not added */
+	kfree(member->action); /* if it was made for a new CPU, but never added */
 	kfree(member);
 }
 
 /**
  * perf_member_set_state - change the state of a member
  * @member:	the member, with the lock held
- * @state:	the new one; mmap() and SET_OUTPUT see it, which hold mmap_mutex
+ * @state:	the new state; mmap() and SET_OUTPUT read it with mmap_mutex held
  */
 void perf_member_set_state(struct perf_member *member, enum perf_member_state state)
 {
@@ -158,7 +158,7 @@ void perf_member_set_state(struct perf_member *member, enum perf_member_state st
 /**
  * perf_member_add - add an event to a namespace
  * @ns:		the namespace, with the lock held
- * @member:	the event's, which nobody else is adding
+ * @member:	the member of the event, which nobody else is adding
  */
 void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 {
@@ -174,11 +174,11 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 }
 
 /**
- * perf_member_remove - take an event out of its namespace, which has no name or goes on
- * @member:	the event's, with the lock held, which nothing holds any more
+ * perf_member_remove - take an event out of a namespace that is not being deleted
+ * @member:	the member of the event, with the lock held, no longer held by the namespace
  *
- * Return: the namespace if that was its last member: it is unlinked, and the caller
- * goes on with perf_persist_remove(); otherwise NULL.
+ * Return: the namespace if that was its last member: it is unlinked now, and the caller
+ * must call perf_persist_remove(); otherwise NULL.
  */
 struct perf_persist_ns *perf_member_remove(struct perf_member *member)
 {
@@ -207,23 +207,23 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member)
 }
 
 /*
- * What it is doing
+ * The state of a member
  */
 
 /**
- * perf_is_member - is an event in a namespace, or was it until that was deleted
+ * perf_is_member - is an event in a namespace, also in one that was deleted
  * @event:	the event
  *
- * Under event->ctx->mutex, false stays false.
+ * While event->ctx->mutex is held, false stays false.
  *
- * Return: true if so.
+ * Return: true if so, or if it is joining or leaving one.
  */
 bool perf_is_member(struct perf_event *event)
 {
 	return event->member && READ_ONCE(event->member->state) != PERF_MEMBER_NONE;
 }
 
-/* From when its CPU goes offline until it is put back, and once it was deleted */
+/* True while the CPU is offline, until the event is put back; and after a deletion */
 static bool is_detached(struct perf_event *event)
 {
 	return !(READ_ONCE(event->attach_state) & PERF_ATTACH_CONTEXT);
@@ -233,7 +233,7 @@ static bool is_detached(struct perf_event *event)
  * perf_member_is_offline - is the CPU of a member offline
  * @member:	the member
  *
- * Return: what was true a moment ago, for those who do not hold event->ctx->mutex.
+ * Return: true if so. Without event->ctx->mutex, this may have changed already.
  */
 bool perf_member_is_offline(struct perf_member *member)
 {
@@ -243,10 +243,10 @@ bool perf_member_is_offline(struct perf_member *member)
 }
 
 /**
- * perf_member_is_enabled - does a member record
+ * perf_member_is_enabled - is a member enabled
  * @member:	the member
  *
- * Return: true if so, or if it is going to when its CPU is back.
+ * Return: true if so, or if it will be enabled when its CPU is back.
  */
 bool perf_member_is_enabled(struct perf_member *member)
 {
@@ -260,8 +260,8 @@ bool perf_member_is_enabled(struct perf_member *member)
  * perf_event_pmu - the PMU of an event, if it still has one
  * @event:	the event, whose mmap_mutex is held
  *
- * A driver that goes takes its PMU away from events: it says so in their state, and
- * waits for that lock before it does.
+ * A driver that takes its PMU away from events first says so in their state, and takes
+ * mmap_mutex before the PMU is gone.
  *
  * Return: the PMU, which stays while the lock is held, or NULL.
  */
@@ -272,7 +272,7 @@ struct pmu *perf_event_pmu(struct perf_event *event)
 }
 
 /**
- * perf_member_copy_attr - what the creator of a member passed, and changed since
+ * perf_member_copy_attr - copy the attributes as the creator passed them and changed them
  * @attr:	where to
  * @member:	the member, with the lock held
  */
@@ -284,11 +284,11 @@ void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *mem
 }
 
 /**
- * perf_member_name - what the kernel calls the event of a member
+ * perf_member_name - the kernel's name for the event of a member
  * @member:	the member, with the lock held
- * @name:	out: SYSTEM:EVENT, the name of the PMU, or, for one of a snapshot or of a
- *		PMU that is gone, what people call it; cut off if need be
- * @size:	of @name
+ * @name:	out: SYSTEM:EVENT of a tracepoint, or the name of the PMU; the label if the
+ *		member is in a snapshot or the PMU is gone; truncated to @size
+ * @size:	size of @name
  */
 void perf_member_name(struct perf_member *member, char *name, size_t size)
 {
@@ -314,10 +314,10 @@ void perf_member_name(struct perf_member *member, char *name, size_t size)
 }
 
 /**
- * perf_member_missed - how many records were not taken while it was stopped
+ * perf_member_missed - how many records were not written while the namespace was stopped
  * @member:	the member, with the lock held
  *
- * perf_event::lost_samples has them, too, but nobody lost them.
+ * perf_event::lost_samples counts them, too, but they are not lost: nobody wanted them.
  *
  * Return: the number.
  */
@@ -337,7 +337,7 @@ u64 perf_member_missed(struct perf_member *member)
  * @member:	the member, with the lock held
  * @missed:	perf_member_missed(), from a moment ago
  *
- * Return: the number, without those that it missed.
+ * Return: the number, without the records of perf_member_missed().
  */
 u64 perf_member_lost(struct perf_member *member, u64 missed)
 {
@@ -347,16 +347,16 @@ u64 perf_member_lost(struct perf_member *member, u64 missed)
 }
 
 /**
- * perf_member_cgroup_id - the cgroup that a member is for
- * @member:	the member, which is of no snapshot, with the lock held
+ * perf_member_cgroup_id - the cgroup of a cgroup event
+ * @member:	the member, which is in no snapshot, with the lock held
  *
- * Return: id of the cgroup; 0 if it is for none, or was deleted.
+ * Return: id of the cgroup; 0 if the event has none, or its namespace was deleted.
  */
 u64 perf_member_cgroup_id(struct perf_member *member)
 {
 	assert_registry();
 #ifdef CONFIG_CGROUP_PERF
-	/* perf_event_revoke() drops it. */
+	/* perf_event_revoke() drops event->cgrp of a deleted member. */
 	if (READ_ONCE(member->state) != PERF_MEMBER_DELETED && member->event->cgrp)
 		return cgroup_id(member->event->cgrp->css.cgroup);
 #endif
@@ -367,7 +367,7 @@ u64 perf_member_cgroup_id(struct perf_member *member)
  * perf_persistent_changed - an event was changed in a way that a listing shows
  * @event:	the event
  *
- * Tells those who poll its namespace. Takes perf_persist_lock.
+ * Wakes up readers that poll its namespace. Takes perf_persist_lock.
  */
 void perf_persistent_changed(struct perf_event *event)
 {
@@ -391,7 +391,7 @@ static void detach_cgroup(struct perf_event *event)
 
 	if (!event->cgrp)
 		return;
-	/* ioctl() and mmap() ask for its time. */
+	/* ioctl() and mmap() read the time of the cgroup under these locks. */
 	ctx = perf_event_ctx_lock(event);
 	mutex_lock(&event->mmap_mutex);
 	css_put(&event->cgrp->css);
@@ -402,11 +402,11 @@ static void detach_cgroup(struct perf_event *event)
 }
 
 /**
- * perf_event_revoke - take away what an event costs, apart from memory
+ * perf_event_revoke - release everything that an event uses, except its memory
  * @event:	the event, which is in no context any more
  *
- * _free_event() finds nothing of it. Nobody who still has it open can do anything with
- * its PMU, tracepoint or breakpoint. Called without a lock.
+ * _free_event() has none of this left to release. Processes that still have it open can
+ * no longer use its PMU, tracepoint or breakpoint. Called without a lock.
  */
 void perf_event_revoke(struct perf_event *event)
 {
@@ -424,7 +424,7 @@ void perf_event_revoke(struct perf_event *event)
  * perf_persistent_released - the last opener of an event is gone
  * @event:	the event, which is in no context any more
  *
- * Snapshots may go on to refer to it. They need its ids, and what the LSM knows of it.
+ * Snapshots may still have references. They need only its ids, and its LSM state.
  */
 void perf_persistent_released(struct perf_event *event)
 {
@@ -433,12 +433,12 @@ void perf_persistent_released(struct perf_event *event)
 	if (!member || member->revoked || atomic_long_read(&event->refcount) == 1)
 		return;
 	perf_event_revoke(event);
-	/* It is in no namespace, and nobody else changes what it is. */
+	/* Without a lock: it is in no namespace, so nobody else writes the bit field. */
 	member->revoked = true;
 }
 
 /**
- * perf_persistent_is_revoked - is nothing left of an event but memory
+ * perf_persistent_is_revoked - is only the memory of an event left
  * @event:	the event, which the caller is releasing or freeing
  *
  * Return: true if so.
@@ -449,7 +449,7 @@ bool perf_persistent_is_revoked(struct perf_event *event)
 }
 
 /**
- * perf_persist_put_opener - drop an opener of an event, which frees it if it was the last
+ * perf_persist_put_opener - drop an opener of an event; the last one frees the event
  * @event:	the event
  *
  * Called without a lock.
@@ -461,13 +461,13 @@ void perf_persist_put_opener(struct perf_event *event)
 }
 
 /**
- * perf_persistent_last_opener - somebody who had an event open is done with it
+ * perf_persistent_last_opener - drop an opener, and tell whether it was the last one
  * @event:	the event
  *
  * Openers are its files, and the namespace that holds it. Takes
  * perf_persist_lock, unless @event is in no namespace and nobody else has it open.
  *
- * Return: true when the caller was the last opener, and has to release @event;
+ * Return: true if the caller was the last opener, and must release @event;
  * otherwise it must not touch @event again.
  */
 bool perf_persistent_last_opener(struct perf_event *event)
@@ -475,15 +475,15 @@ bool perf_persistent_last_opener(struct perf_event *event)
 	struct perf_member *member = event->member;
 	struct perf_persist_ns *gone = NULL;
 
-	/* An event of a task, which has one file only. */
+	/* An event of a task: it has only one file. */
 	if (!member)
 		return true;
 
-	/* Others who have it open can publish it at any time, also once it was claimed. */
+	/* Any other opener can publish it at any time, also again after a claim. */
 	if (READ_ONCE(member->state) != PERF_MEMBER_NONE || refcount_read(&member->openers) > 1) {
 		bool held, last;
 
-		/* The namespace that holds it stays one, as long as we have the lock. */
+		/* While we have the lock, a namespace that holds it remains an opener. */
 		mutex_lock(&perf_persist_lock);
 		held = member->held && member->state == PERF_MEMBER_PUBLISHED;
 		last = refcount_dec_and_test(&member->openers);
@@ -497,8 +497,8 @@ bool perf_persistent_last_opener(struct perf_event *event)
 	}
 
 	/*
-	 * Nobody is left to let it join. Pairs with smp_store_release() in
-	 * perf_member_remove(), which may be called for it.
+	 * Nobody is left who could make it join a namespace. Pairs with
+	 * smp_store_release() in perf_member_remove(), which may run for it now.
 	 */
 	if (smp_load_acquire(&member->state) == PERF_MEMBER_NONE)
 		return true;
@@ -527,22 +527,22 @@ static void put_deferred(struct work_struct *work)
 static DECLARE_WORK(perf_member_put_work, put_deferred);
 
 /**
- * perf_member_put_deferred - drop an opener where no event can be freed
+ * perf_member_put_deferred - drop an opener where the caller cannot free the event
  * @member:	the member
  *
  * Freeing an event takes cpu_hotplug_lock for static keys. A worker does it for callers
- * who hold that. Takes perf_persist_lock.
+ * that hold this lock already. Takes perf_persist_lock.
  */
 void perf_member_put_deferred(struct perf_member *member)
 {
 	bool held, last;
 
 	mutex_lock(&perf_persist_lock);
-	/* The namespace that holds it stays one, as long as we have the lock. */
+	/* While we have the lock, a namespace that holds it remains an opener. */
 	held = member->held && member->state == PERF_MEMBER_PUBLISHED;
-	/* The one that is left cannot multiply: nobody has the event open. */
+	/* If ours is the last opener, no other can appear: nobody has the event open. */
 	last = !refcount_dec_not_one(&member->openers);
-	/* The last reader may have closed it meanwhile. */
+	/* The last reader may have closed its file while we were an opener. */
 	if (held)
 		perf_persist_set_wakeups(member);
 	mutex_unlock(&perf_persist_lock);
@@ -552,21 +552,21 @@ void perf_member_put_deferred(struct perf_member *member)
 }
 
 /*
- * What a namespace keeps
+ * Holding a member
  */
 
 /**
- * perf_member_hold - have its namespace keep a member, and its buffer
+ * perf_member_hold - make the namespace hold a member and its buffer
  * @member:	the member, with the lock held
  *
  * The namespace becomes one of its openers, and counts as a mapping of its buffer.
- * perf_member_unhold() and perf_member_release() undo that, also after an error. When
+ * perf_member_unhold() and perf_member_release() undo that, also after an error. If
  * the last file of the event is being closed, perf_member::held stays false.
  *
  * Return: 0, or
- *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
- *  -EINVAL	the buffer is not backward and overwritten, or has an AUX area
- *  -EACCES	somebody could have written to the buffer
+ *  -ENOSPC	over the limit kernel.perf_event_max_persistent
+ *  -EINVAL	the buffer is not backward and in overwrite mode, or has an AUX area
+ *  -EACCES	the buffer is or was mapped for writing
  */
 int perf_member_hold(struct perf_member *member)
 {
@@ -577,7 +577,7 @@ int perf_member_hold(struct perf_member *member)
 	assert_registry();
 
 	if (!member->held) {
-		/* Its last file is being closed and waits for our lock. */
+		/* The task that closes its last file waits for our lock. */
 		if (!refcount_read(&member->openers))
 			return 0;
 		ret = perf_persist_reserve_members(1);
@@ -596,15 +596,18 @@ int perf_member_hold(struct perf_member *member)
 	if (rb)
 		mutex_lock(&rb->aux_mutex);
 	if (rb && (!rb->overwrite || !is_write_backward(event) || rb_has_aux(rb))) {
-		/* Can't be read while it is live, or is never emptied, or only in part. */
+		/*
+		 * Nobody can read a forward buffer while it is live, a buffer without
+		 * overwrite fills up, and readers get no AUX area.
+		 */
 		ret = -EINVAL;
 		goto unlock;
 	}
 
 	/*
-	 * Without a mapping it was redirected: the buffer is another member's. A
-	 * buffer has one holder, whoever else has it mapped. That it is one of this
-	 * namespace is for perf_member_check_output().
+	 * An event without a mapping was redirected to the buffer of another member. A
+	 * buffer has one holder, even if several processes have it mapped. That the
+	 * holder is in this namespace is checked by perf_member_check_output().
 	 */
 	if (rb && !rb->held && refcount_read(&event->mmap_count) &&
 	    refcount_inc_not_zero(&rb->mmap_count)) {
@@ -615,7 +618,7 @@ int perf_member_hold(struct perf_member *member)
 	/* Pairs with the one in perf_persistent_may_write(). */
 	smp_mb();
 	if (rb && READ_ONCE(rb->ever_writable)) {
-		/* The page that tells readers where to begin can be forged. */
+		/* User space could forge the page that tells readers where to begin. */
 		ret = -EACCES;
 		goto unlock;
 	}
@@ -628,10 +631,10 @@ unlock:
 }
 
 /**
- * perf_member_check_output - is the buffer that a member writes to one that is held
+ * perf_member_check_output - does the namespace hold the buffer that a member writes to
  * @member:	the member, with the lock held
  *
- * Return: 0 if so, or if it has none; -EINVAL if it is another's.
+ * Return: 0 if so, or if it has no buffer; -EINVAL otherwise.
  */
 int perf_member_check_output(struct perf_member *member)
 {
@@ -651,14 +654,14 @@ int perf_member_check_output(struct perf_member *member)
  * perf_member_unhold - undo perf_member_hold()
  * @member:	the member, with the lock held, which is not published any more
  *
- * Return: what perf_member_release() takes when the lock is dropped.
+ * Return: for perf_member_release(), which the caller calls after dropping the lock.
  */
 struct perf_held perf_member_unhold(struct perf_member *member)
 {
 	struct perf_held hold = { };
 
 	assert_registry();
-	/* mmap() relies on the buffer of what is published. */
+	/* mmap() relies on the buffer of a published member. */
 	WARN_ON_ONCE(member->state == PERF_MEMBER_PUBLISHED);
 
 	if (member->held) {
@@ -673,7 +676,7 @@ struct perf_held perf_member_unhold(struct perf_member *member)
 }
 
 /**
- * perf_member_release - give back what perf_member_hold() took
+ * perf_member_release - drop the opener and the mapping of perf_member_hold()
  * @hold:	what perf_member_unhold() returned
  *
  * Called without a lock.
@@ -691,15 +694,15 @@ void perf_member_release(struct perf_held hold)
 }
 
 /*
- * Without a CPU
+ * Members whose CPU is offline
  */
 
 /*
  * Put an event back into the context that it lost when its CPU went offline.
- * Does nothing if it did not, or if the CPU is not back.
+ * Does nothing if the event has its context, or if the CPU is still offline.
  *
- * Between list_del_rcu() then and list_add_rcu() now there is no grace period:
- * who walks the events of a CPU does so on that CPU, with interrupts off.
+ * No grace period is required between list_del_rcu() back then and list_add_rcu() now:
+ * the events of a CPU are walked only on that CPU, with interrupts off.
  */
 static void reinstall(struct perf_event *event, bool enable)
 {
@@ -713,11 +716,11 @@ static void reinstall(struct perf_event *event, bool enable)
 	    !exclusive_event_installable(event, ctx))
 		return;
 
-	/* Cannot be without the leader that it had. */
+	/* It was a sibling, and cannot run without its leader. */
 	if (event->state == PERF_EVENT_STATE_ERROR && (event->event_caps & PERF_EV_CAP_SIBLING))
 		return;
 
-	/* The driver now uses another CPU for these, and only that. */
+	/* The driver now counts such events on another CPU, and only there. */
 	if (event->pmu->task_ctx_nr == perf_invalid_context &&
 	    event->pmu->scope == PERF_PMU_SCOPE_NONE)
 		return;
@@ -730,7 +733,7 @@ static void reinstall(struct perf_event *event, bool enable)
 
 /**
  * perf_persist_reinstall - put an event back into its context, if its CPU is back
- * @event:	the event, which is enabled if it wants to be
+ * @event:	the event; enabled if perf_member::wanted says so
  *
  * Called without a lock.
  */
@@ -744,7 +747,7 @@ void perf_persist_reinstall(struct perf_event *event)
 }
 
 /**
- * perf_persistent_offline - an event loses its context, as its CPU goes offline
+ * perf_persistent_offline - an event loses its context because its CPU goes offline
  * @event:	the event, whose ctx->lock and ctx->mutex are held
  */
 void perf_persistent_offline(struct perf_event *event)
@@ -756,10 +759,11 @@ void perf_persistent_offline(struct perf_event *event)
 }
 
 /**
- * perf_persistent_is_detached - is an event that is kept in no context
- * @event:	the event; under event->ctx->mutex the answer stays right
+ * perf_persistent_is_detached - is an event without a context, because its CPU is offline
+ * @event:	the event; the answer stays right while event->ctx->mutex is held
  *
- * An event that nobody keeps never comes back from there, as in any kernel.
+ * True only for members of published namespaces, and of deleted ones. Other events never
+ * get their context back, as in kernels without persistent events.
  *
  * Return: true if so.
  */
@@ -781,14 +785,15 @@ bool perf_persistent_is_detached(struct perf_event *event)
 
 /**
  * perf_persistent_set_wanted - enable or disable an event whose CPU is offline
- * @event:	the event, whose ctx->mutex is held
- * @wanted:	what it is to be when the CPU is back
+ * @event:	the event; if it is a CPU event, its ctx->mutex is held
+ * @wanted:	whether to enable it when the CPU is back
  *
- * Return: false if the event has a context and can be enabled or disabled now.
+ * Return: true if perf_persistent_is_detached(): @wanted is noted, and the caller is done.
+ * False otherwise: the caller enables or disables the event as usual.
  */
 bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
 {
-	/* Events of tasks: their children come without the mutex of their context. */
+	/* An event of a task. The caller does not hold the ctx->mutex of its children. */
 	if (!event->member)
 		return false;
 
@@ -807,7 +812,7 @@ bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
 /**
  * perf_persistent_set_period - the period of an event was changed
  * @event:	the event, whose ctx->mutex is held
- * @value:	what the user asked for
+ * @value:	the new period, or frequency
  */
 void perf_persistent_set_period(struct perf_event *event, u64 value)
 {
@@ -816,12 +821,12 @@ void perf_persistent_set_period(struct perf_event *event, u64 value)
 	if (!member)
 		return;
 
-	/* Without a CPU, an event that is not kept has the period that it had. */
+	/* While its CPU is offline, an event that nobody keeps has its old period. */
 	if (event->attr.sample_period != value)
 		return;
 
 	spin_lock(&perf_member_attr_lock);
-	/* A driver may have made a period of a frequency. */
+	/* A driver may have turned a frequency into a period. */
 	member->attr.freq = event->attr.freq;
 	member->attr.sample_period = value;
 	spin_unlock(&perf_member_attr_lock);
@@ -849,7 +854,7 @@ void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_
 	rb = ring_buffer_get(event);
 	if (!rb)
 		return;
-	perf_persistent_attached(event, rb); /* It may be the kernel's now. */
+	perf_persistent_attached(event, rb); /* The address may be in the kernel now. */
 	ring_buffer_put(rb);
 }
 
@@ -858,7 +863,8 @@ void perf_persistent_set_breakpoint(struct perf_event *event, const struct perf_
  * @event:	the event, whose ctx->mutex is held
  * @filter_str:	as the user wrote it
  *
- * Return: true if @filter_str is kept, for members on other CPUs.
+ * Return: true if @filter_str was stored, for members on other CPUs; false if the caller
+ * must free it.
  */
 bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
 {
@@ -866,7 +872,7 @@ bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
 		return false;
 
 #ifdef CONFIG_EVENT_TRACING
-	/* With the filter itself, so that an event that stays an ordinary one is not larger */
+	/* Stored with the filter itself, so that ordinary events do not get larger. */
 	if (ftrace_profile_keep_filter(event, filter_str))
 		return true;
 #endif
@@ -887,7 +893,7 @@ static const char *filter_text(struct perf_member *member)
 }
 
 /**
- * perf_member_copy_filter - what perf_persistent_keep_filter() has kept
+ * perf_member_copy_filter - copy what perf_persistent_keep_filter() has stored
  * @member:	the member; the caller is an opener of its event
  *
  * Called without a lock.

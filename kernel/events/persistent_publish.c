@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How events come into a namespace and leave it: create, publish, join, claim, delete.
+ * How events enter and leave a namespace: create, publish, join, claim, delete. The ioctls
+ * of persistent events do this, and so do namespaces that the kernel makes.
  *
- * Namespaces that have no name are their creator's alone. Publishing one keeps all of
- * its members or none.
+ * Only its creator can use a namespace that has no name. Publishing a namespace makes it
+ * hold all of its members or none.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -31,7 +32,7 @@ static bool is_creator(struct perf_persist_ns *ns)
 }
 
 /*
- * Do something with each member of a published namespace without the lock.
+ * Call @func for each member of a published namespace, without the lock.
  */
 static void walk_members(struct perf_persist_ns *ns, void (*func)(struct perf_event *))
 {
@@ -72,8 +73,8 @@ static bool may_be_persistent(struct perf_event *event)
 }
 
 /*
- * Only one can try at a time, and from here on nobody can add a sibling. The tracepoint is
- * there as long as the event was not deleted; snapshots need to know what it was.
+ * From here on only the caller can make @member join, and nobody can add a sibling. The
+ * tracepoint exists until the event is deleted; snapshots need its format even later.
  */
 static int start_joining(struct perf_member *member)
 {
@@ -84,7 +85,7 @@ static int start_joining(struct perf_member *member)
 	ctx = perf_event_ctx_lock(event);
 	switch (READ_ONCE(member->state)) {
 	case PERF_MEMBER_NONE:
-		/* As any other ioctl(), when a driver has taken its PMU away */
+		/* As for any other ioctl(), if a driver has taken its PMU away */
 		if (!event->pmu)
 			ret = -ENODEV;
 		else if (!may_be_persistent(event))
@@ -106,17 +107,17 @@ static int start_joining(struct perf_member *member)
 	return ret;
 }
 
-/* The part of publishing @event that takes other locks than the registry's. */
+/* The part of publishing @event that must run without perf_persist_lock. */
 static void finish_publishing(struct perf_event *event)
 {
 	perf_remove_from_owner(event);
-	/* Its CPU may have gone and come back before. */
+	/* Its CPU may have gone offline and come back before it was published. */
 	perf_persist_reinstall(event);
 }
 
 /*
- * All members or none. After an error the caller calls release_unpublished()
- * when it has dropped the lock.
+ * Publish all members or none. After an error the caller must drop the lock and
+ * call release_unpublished().
  */
 static int publish_ns(struct perf_persist_ns *ns, const char *name)
 {
@@ -135,7 +136,7 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 		ret = perf_member_hold(member);
 		if (ret)
 			goto err_members;
-		/* Never the last: the caller has one open. */
+		/* Its last file is being closed. Others remain: the caller has one open. */
 		if (!member->held)
 			perf_member_remove(member);
 	}
@@ -162,7 +163,7 @@ static int publish_ns(struct perf_persist_ns *ns, const char *name)
 		perf_member_settle_charge(member);
 	ns->memlock = rlimit(RLIMIT_MEMLOCK);
 	ns->published = true;
-	/* Its name counted as one. */
+	/* Until now, the reserved name counted as one member. */
 	if (other)
 		perf_persist_unreserve_members(1);
 	perf_persist_published(ns);
@@ -182,8 +183,8 @@ err_members:
 }
 
 /*
- * Let go of the members that a failed publish_ns() held. When another thread
- * publishes @ns meanwhile, it takes over what is still held.
+ * Release the members that a failed publish_ns() held. If another thread publishes
+ * @ns meanwhile, it takes over the members that are still held.
  */
 static void release_unpublished(struct perf_persist_ns *ns)
 {
@@ -221,11 +222,11 @@ static void end_publishing(struct perf_persist_ns *ns, int ret)
  * perf_persist_publish - publish a namespace under the name that it has reserved
  * @ns:		the namespace, with a reference of the caller's
  *
- * Called without a lock, with openers of all members.
+ * Called without a lock, by a caller that is an opener of all members.
  *
  * Return: 0, or
  *  -ENODEV	it was discarded
- *  -ENOSPC	not by sysctl kernel.perf_event_max_persistent
+ *  -ENOSPC	over the limit kernel.perf_event_max_persistent
  *  -ENOMEM	out of memory
  */
 long perf_persist_publish(struct perf_persist_ns *ns)
@@ -244,7 +245,7 @@ long perf_persist_publish(struct perf_persist_ns *ns)
  * perf_persist_discard - free the name of a namespace that was not published
  * @ns:		the namespace, without members, with a reference of the caller's
  *
- * Called without a lock. Does nothing if somebody was faster.
+ * Called without a lock. Does nothing if it was published or unlinked meanwhile.
  */
 void perf_persist_discard(struct perf_persist_ns *ns)
 {
@@ -253,7 +254,7 @@ void perf_persist_discard(struct perf_persist_ns *ns)
 	mutex_lock(&perf_persist_lock);
 	unlink = !ns->published && !ns->unlinked;
 	if (unlink) {
-		/* Unless there was another one of that name. */
+		/* It has no name if perf_persist_reserve_name() failed. */
 		if (perf_persist_is_reserved(ns))
 			perf_persist_unreserve_members(1);
 		perf_persist_unlink(ns);
@@ -280,7 +281,7 @@ static int create_ns(struct perf_member *member)
 	return member->name ? publish_ns(ns, member->name) : 0;
 }
 
-/* A namespace that has no name yet is its creator's alone. */
+/* Only its creator can join a namespace that has no name yet. */
 static int join_unnamed(struct perf_member *member, u64 id)
 {
 	struct perf_persist_ns *ns = perf_persist_find(id);
@@ -295,13 +296,13 @@ static int join_unnamed(struct perf_member *member, u64 id)
 	return 0;
 }
 
-/* The caller has @ns settled. */
+/* Called after perf_persist_settle(@ns), with the lock still held. */
 static int join_published(struct perf_member *member, struct perf_persist_ns *ns)
 {
 	int ret;
 
 	assert_registry();
-	/* The last ordinary member may have left: the namespace goes with it. */
+	/* If the last ordinary member has left, the namespace is going away. */
 	if (ns->unlinked || !first_ordinary_member(ns))
 		return -ENODEV;
 	if (member->name && strcmp(member->name, ns->name))
@@ -315,12 +316,12 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 
 	perf_member_add(ns, member);
 	ret = perf_member_hold(member);
-	/* It would take its buffer away from others when it leaves with the trigger. */
+	/* When it leaves with the trigger, other members would lose this buffer. */
 	if (!ret && member->for_trigger && member->rb)
 		ret = -EINVAL;
 	if (!ret)
 		ret = perf_member_check_output(member);
-	/* From here on it stays redirected, or not. */
+	/* A published member cannot be redirected, so this does not change any more. */
 	if (!ret && !member->kept && READ_ONCE(member->event->rb)) {
 		member->kept = true;
 		perf_persist_members_changed(ns, true);
@@ -344,7 +345,7 @@ static void begin_leaving(struct perf_leaving *leaving, struct perf_member *memb
 	perf_persist_leaving(leaving, member->ns, member);
 }
 
-/* The last part of leaving, with an opener of the caller's, without the lock */
+/* The last part of leaving, without the lock. The caller is an opener of the event. */
 static void finish_leaving(struct perf_leaving *leaving, struct perf_held hold,
 			   struct perf_persist_ns *gone)
 {
@@ -355,8 +356,8 @@ static void finish_leaving(struct perf_leaving *leaving, struct perf_held hold,
 }
 
 /*
- * The end of joining, after start_joining(), whatever came of it. Drops the lock. If @ret is
- * 0, @member takes @absent.
+ * Finish what start_joining() began; @ret tells whether the member could join. Drops the
+ * lock. If @ret is 0, @member takes over @absent.
  */
 static void end_joining(struct perf_member *member, int ret, struct cpumask *absent)
 {
@@ -370,9 +371,9 @@ static void end_joining(struct perf_member *member, int ret, struct cpumask *abs
 		if (member->ns->published)
 			ns = get_persist_ns(member->ns);
 		kfree(member->name);
-		member->absent = absent; /* in the place of the name */
+		member->absent = absent; /* shares its memory with the name */
 	} else if (member->ns) {
-		/* It was a member for a moment, in which a trigger may have stopped it. */
+		/* It was a member for a moment: a trigger may have stopped its buffer. */
 		begin_leaving(&leaving, member, &hold);
 		gone = perf_member_remove(member);
 	} else {
@@ -392,7 +393,7 @@ static void end_joining(struct perf_member *member, int ret, struct cpumask *abs
 /**
  * perf_persist_event - PERF_EVENT_IOC_SET_PERSIST with an address
  * @event:	the event, which may be changed by the caller
- * @uid:	id of an unnamed namespace, or ~0 for a new one, and where the answer goes
+ * @uid:	in: id of an unnamed namespace, or ~0 for a new one; out: the id
  *
  * Called without a lock.
  *
@@ -404,7 +405,7 @@ long perf_persist_event(struct perf_event *event, u64 __user *uid)
 	u64 id;
 	int ret;
 
-	/* Find out whether the answer can be given before there is one. */
+	/* Check that the answer can be written before anything is changed. */
 	if (get_user(id, uid) || put_user(id, uid))
 		return -EFAULT;
 
@@ -426,12 +427,12 @@ long perf_persist_event(struct perf_event *event, u64 __user *uid)
 /**
  * perf_persist_add_new - make an event a member of a namespace that has no name yet
  * @ns:		the namespace, whose creator the caller is
- * @event:	the event, with an opener of the caller's
+ * @event:	the event, of which the caller is an opener
  *
  * Called without a lock.
  *
- * Return: 0, -EOPNOTSUPP for an event that cannot be a member, or -ENODEV if the namespace
- * was deleted.
+ * Return: 0, -EOPNOTSUPP for an event that cannot be a member, -ENODEV if the namespace was
+ * deleted or the PMU is gone, or -ENOMEM.
  */
 int perf_persist_add_new(struct perf_persist_ns *ns, struct perf_event *event)
 {
@@ -451,8 +452,8 @@ int perf_persist_add_new(struct perf_persist_ns *ns, struct perf_event *event)
 }
 
 /*
- * Which CPUs are to get the like of @member when they return? Those that are coming online
- * are among them: they may have been covered already.
+ * Find the CPUs that must get the same event as @member when they come online. CPUs that
+ * are just coming online are included: they may have got their other events already.
  */
 static int find_absent(struct perf_persist_ns *ns, struct perf_member *member,
 		       struct cpumask **absent)
@@ -473,8 +474,8 @@ static int find_absent(struct perf_persist_ns *ns, struct perf_member *member,
 /**
  * perf_persist_join - make an event a member of a published namespace
  * @ns:		the namespace, which may be changed by the caller
- * @event:	the event, with an opener of the caller's, who may change it
- * @for_trigger: it leaves with the trigger that it comes for
+ * @event:	the event; the caller is an opener and may change it
+ * @for_trigger: it comes for a trigger, and leaves with it
  *
  * Called without a lock.
  *
@@ -508,7 +509,7 @@ int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool
  * @ns:		the namespace, which may be changed by the caller
  * @ufd:	descriptor of an event
  *
- * The event becomes a member. From then on the owner pays for its buffer. Called
+ * The event becomes a member, and the owner of the namespace pays for its buffer. Called
  * without a lock.
  *
  * Return: 0, or see perf_persist_file_ioctl().
@@ -529,7 +530,7 @@ long perf_persist_join_fd(struct perf_persist_ns *ns, const s32 __user *ufd)
 	if (get_user(fd, ufd))
 		return -EFAULT;
 
-	/* Not one that is for reading only */
+	/* Refuses a file that is open for reading only. */
 	file = perf_event_get(fd);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
@@ -542,7 +543,7 @@ long perf_persist_join_fd(struct perf_persist_ns *ns, const s32 __user *ufd)
 	return ret;
 }
 
-/* What @hold and the namespace returned are for, see finish_leaving(). */
+/* The caller must drop the lock and pass @hold and the result to finish_leaving(). */
 static struct perf_persist_ns *start_leaving(struct perf_leaving *leaving,
 					     struct perf_member *member, struct perf_held *hold)
 {
@@ -597,11 +598,11 @@ long perf_persist_claim(struct perf_event *event)
 }
 
 /**
- * perf_persist_drop - have a member that came for a trigger leave its namespace
- * @member:	the member, with an opener of the caller's
+ * perf_persist_drop - remove a member that came for a trigger from its namespace
+ * @member:	the member; the caller is an opener of its event
  *
- * Called without a lock. Does nothing when it has left, was deleted, or fires another
- * trigger meanwhile.
+ * Called without a lock. Does nothing if the member has left, was deleted, or fires
+ * another trigger meanwhile.
  *
  * Return: true if it left.
  */
@@ -632,7 +633,7 @@ bool perf_persist_drop(struct perf_member *member)
 /**
  * perf_persist_name_event - PERF_EVENT_IOC_SET_NAME on an event
  * @event:	the event, which may be changed by the caller
- * @new_name:	name of the namespace that it is in, or is going to make, or NULL
+ * @new_name:	name for the namespace that it is in or will create, or NULL
  * @new_label:	its label, or NULL
  *
  * Called without a lock.
@@ -746,10 +747,10 @@ long perf_persist_set_flags(struct perf_event *event, const u64 __user *uflags)
  * perf_persist_delete - delete a namespace that is no snapshot
  * @ns:		the namespace, with a reference of the caller's
  *
- * The name goes and the events stop at once, whoever has them open. Called without a
- * lock.
+ * Removes the name and stops the events at once, even if processes have them open. Called
+ * without a lock.
  *
- * Return: 0, -ENODEV when it is deleted, or what the LSM says.
+ * Return: 0, -ENODEV if it was deleted before, or what the LSM says.
  */
 long perf_persist_delete(struct perf_persist_ns *ns)
 {
@@ -772,12 +773,12 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 	if (ret)
 		return ret;
 
-	/* The name first: what follows has to wait for who holds a context. */
+	/* The name first: the rest waits for tasks that hold a context. */
 	perf_persist_remove(ns);
 
 	/*
-	 * Its members are ours alone now: they can't leave a namespace that is
-	 * deleted, and stay as long as it holds them.
+	 * No other task changes the members now: they cannot leave a deleted
+	 * namespace, and they exist as long as it holds them.
 	 */
 	for_each_ns_member(member, ns)
 		perf_event_retire(member->event);
@@ -801,11 +802,11 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 /**
  * perf_persist_enable - enable or disable all members of a namespace
  * @ns:		the namespace, with a reference of the caller's
- * @enable:	which of the two
+ * @enable:	true to enable them, false to disable them
  *
- * Buffers that are stopped remain so. Called without a lock.
+ * Stopped buffers remain stopped. Called without a lock.
  *
- * Return: 0, -EOPNOTSUPP for a snapshot, -ENODEV when it is deleted, or what the LSM says.
+ * Return: 0, -EOPNOTSUPP for a snapshot, -ENODEV if it was deleted, or what the LSM says.
  */
 long perf_persist_enable(struct perf_persist_ns *ns, bool enable)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rights: who may open, see, map and change members of namespaces.
+ * Rights: which tasks may open, see, map and change members of namespaces.
  *
- * They are checked at each open, against the event as its creator made it and against
- * every event whose records are in the same buffer, and not again on a descriptor.
+ * Opening a member requires the rights to create its event as the creator made it, and to
+ * create every event whose records are in the same buffer. They are not checked again on
+ * the open descriptor, except that mmap() by a reader checks for events that were added.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -18,15 +19,15 @@
 #include "persistent_internal.h"
 
 /*
- * What perf_event_open() and ->event_init() ask of somebody who makes an event for
- * a CPU, besides perf_allow_cpu(): bits of perf_buffer::needs
+ * The rights that perf_event_open() and ->event_init() require for an event of a CPU,
+ * besides perf_allow_cpu(): bits of perf_member::needs and perf_buffer::needs
  */
 #define PERF_NEEDS_KERNEL	BIT(0)	/* perf_allow_kernel() */
 #define PERF_NEEDS_TRACEPOINT	BIT(1)	/* perf_allow_tracepoint() */
 #define PERF_NEEDS_PERFMON	BIT(2)	/* CAP_PERFMON */
 #define PERF_NEEDS_ADMIN	BIT(3)	/* CAP_SYS_ADMIN */
-#define PERF_NEEDS_BREAKPOINT	BIT(4)	/* the same, with another errno */
-#define PERF_NEEDS_REGS_INTR	BIT(5)	/* not to be locked down */
+#define PERF_NEEDS_BREAKPOINT	BIT(4)	/* CAP_SYS_ADMIN, or -EPERM instead of -EACCES */
+#define PERF_NEEDS_REGS_INTR	BIT(5)	/* security_locked_down(LOCKDOWN_PERF) */
 
 #ifdef CONFIG_EVENT_TRACING
 static unsigned int tp_needs(struct perf_event *event)
@@ -37,7 +38,7 @@ static unsigned int tp_needs(struct perf_event *event)
 	/* As perf_kprobe_event_init() and perf_uprobe_event_init() */
 	if (event->attr.type != PERF_TYPE_TRACEPOINT)
 		needs |= tp->flags & TRACE_EVENT_FL_UPROBE ? PERF_NEEDS_ADMIN : PERF_NEEDS_PERFMON;
-	/* As perf_trace_event_perm(), where ftrace's own are for root alone */
+	/* As perf_trace_event_perm(), which allows events of ftrace itself only for root */
 	if ((event->attr.sample_type & PERF_SAMPLE_RAW) ||
 	    (tp->flags & TRACE_EVENT_FL_IGNORE_ENABLE))
 		needs |= PERF_NEEDS_TRACEPOINT;
@@ -89,7 +90,7 @@ static unsigned int event_needs(struct perf_event *event, const struct perf_even
 			needs |= PERF_NEEDS_BREAKPOINT;
 		break;
 	default:
-		/* A core PMU, or nobody knows what the driver asked for, which may be gone. */
+		/* Unless it is a core PMU, its driver may have required any right. */
 		pmu = perf_event_pmu(event);
 		if (!pmu || !(pmu->capabilities & PERF_PMU_CAP_EXTENDED_HW_TYPE))
 			needs |= PERF_NEEDS_PERFMON;
@@ -99,10 +100,10 @@ static unsigned int event_needs(struct perf_event *event, const struct perf_even
 }
 
 /**
- * perf_member_set_needs - note what it takes to make such an event
- * @member:	its member, that nobody else can see yet; or with event->ctx->mutex held
+ * perf_member_set_needs - record the rights that creating an event requires
+ * @member:	its member: nobody else can see it yet, or event->ctx->mutex is held
  *
- * The event may have lost its tracepoint and its PMU when somebody opens a snapshot.
+ * When somebody opens a snapshot later, the event may have lost its tracepoint and its PMU.
  */
 void perf_member_set_needs(struct perf_member *member)
 {
@@ -111,12 +112,13 @@ void perf_member_set_needs(struct perf_member *member)
 }
 
 /**
- * perf_persistent_attached - from here on an event writes to a buffer
- * @event:	the event, of a CPU or of a task; if it is no member, its mmap_mutex is held
+ * perf_persistent_attached - an event begins to write to a buffer
+ * @event:	the event; if it has no struct perf_member, as one of a task, its mmap_mutex
+ *		is held
  * @rb:		the buffer
  *
- * Its records outlive it, and it may be no member: whoever is to open the buffer
- * later needs the right to each event that ever wrote to it.
+ * The buffer keeps records of events that are gone or are no members. So opening it later
+ * requires the rights for every event that ever wrote to it.
  */
 void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb)
 {
@@ -146,7 +148,10 @@ static int check_needs(unsigned int needs)
 	return ret;
 }
 
-/* May the caller have what @member itself was made for? The LSM is asked about it alone. */
+/*
+ * Has the caller the rights for @member, and if it has a buffer of its own, for all events
+ * that wrote there? The LSM is asked only about @member.
+ */
 static int may_read(struct perf_member *member)
 {
 	unsigned int needs;
@@ -155,7 +160,7 @@ static int may_read(struct perf_member *member)
 	assert_registry();
 
 	needs = READ_ONCE(member->needs);
-	/* The buffer of a snapshot can go without the lock, after a grace period. */
+	/* The buffer of a snapshot is freed without the lock, after a grace period. */
 	scoped_guard(rcu) {
 		struct perf_buffer *rb = READ_ONCE(member->rb);
 
@@ -171,9 +176,9 @@ static int may_read(struct perf_member *member)
  * perf_member_may_open - may the caller open a member
  * @member:	the member, with the lock held
  *
- * A creator may have had more rights than the caller, and a buffer shows the records
- * of everybody who writes to it or once did. The buffer knows what it took to make
- * those events. The LSM is asked about the members among them that are still there.
+ * The creator may have had more rights than the caller, and the buffer shows the records
+ * of all events that write to it or once did. perf_buffer::needs has the rights for these
+ * events. The LSM is asked about those that are still members.
  *
  * Return: 0, -EACCES, -EPERM, or what the LSM says.
  */
@@ -193,7 +198,8 @@ int perf_member_may_open(struct perf_member *member)
  * perf_member_may_see - may the caller see what a member recorded
  * @member:	the member, with the lock held
  *
- * As perf_member_may_open(), for callers who do not come through perf_event_open().
+ * As perf_member_may_open(), for callers other than perf_event_open(), which has asked the
+ * LSM with PERF_SECURITY_OPEN already.
  *
  * Return: 0, -EACCES, -EPERM, or what the LSM says.
  */
@@ -206,11 +212,11 @@ int perf_member_may_see(struct perf_member *member)
 }
 
 /**
- * perf_member_may_list - may the caller see what a member is about
+ * perf_member_may_list - may the caller see the description of a member
  * @member:	the member, with the lock held
  *
- * A list asks about each member, so this does not ask about others that write to the
- * same buffer.
+ * A listing calls this for each member, so it does not ask the LSM about other members
+ * that write to the same buffer.
  *
  * Return: 0, -EACCES, -EPERM, or what the LSM says.
  */
@@ -235,10 +241,10 @@ int perf_persist_may_see(struct perf_persist_ns *ns)
 
 	assert_registry();
 	for_each_ns_member(member, ns) {
-		/* It came for a trigger, and there are no records of it. */
+		/* It came for a trigger and writes no records. */
 		if (member->for_trigger && !member->kept)
 			continue;
-		/* All that write to a buffer come to it. */
+		/* This is enough, as the loop checks all writers of a buffer. */
 		ret = perf_member_may_list(member);
 		if (ret)
 			break;
@@ -249,8 +255,8 @@ int perf_persist_may_see(struct perf_persist_ns *ns)
 /**
  * perf_persist_may_create - may the caller make a namespace of any events
  *
- * As perf_event_open() asks who makes such events for all CPUs. What a tracepoint takes
- * is asked when its event is made.
+ * The checks of perf_event_open() for kernel events on all CPUs. The rights for a
+ * tracepoint are checked when its event is made.
  *
  * Return: 0, -EACCES without CAP_PERFMON, or what the LSM says.
  */
@@ -267,7 +273,7 @@ int perf_persist_may_create(void)
 }
 
 /**
- * perf_persist_may_write - ask the LSM about each event that is to be changed
+ * perf_persist_may_write - ask the LSM whether the caller may change all members
  * @ns:		the namespace
  *
  * Return: 0, or what the LSM says.
@@ -288,10 +294,10 @@ int perf_persist_may_write(struct perf_persist_ns *ns)
 
 /**
  * perf_persist_owner_may_write - ask the LSM whether the owner may change an event
- * @ns:		the namespace that it is to join
+ * @ns:		the namespace that the event is about to join
  * @event:	the event
  *
- * Whoever lets an event join, deleting it is up to the owner.
+ * The owner must be able to delete the event, even if another user made it join.
  *
  * Return: 0, or what the LSM says.
  */
@@ -305,7 +311,7 @@ int perf_persist_owner_may_write(struct perf_persist_ns *ns, struct perf_event *
 }
 
 /**
- * perf_persist_may_spend - may the caller have the owner of a namespace pay for more
+ * perf_persist_may_spend - may the caller use more memory at the owner's expense
  * @ns:		the namespace
  *
  * Return: true for the owner, and with CAP_IPC_LOCK.
@@ -319,8 +325,8 @@ bool perf_persist_may_spend(struct perf_persist_ns *ns)
  * perf_persistent_may_redirect - may the output of an event be changed
  * @event:	the event, whose mmap_mutex is held
  *
- * Return: 0, -EBUSY for a published member, whose buffer outlives any user of
- * it, or -ENODEV for a deleted one.
+ * Return: 0, -EBUSY for a published member, whose buffer the namespace keeps, or -ENODEV
+ * for a deleted one.
  */
 int perf_persistent_may_redirect(struct perf_event *event)
 {
@@ -341,11 +347,11 @@ int perf_persistent_may_redirect(struct perf_event *event)
 }
 
 /**
- * perf_persistent_keeps_output - does an event write on when nobody maps it any more
+ * perf_persistent_keeps_output - does an event keep its buffer after its last munmap()
  * @event:	the event, whose mmap_mutex is held
  *
- * The namespace of a published member keeps the buffer, if not through this member then
- * through the one that shares its buffer with it.
+ * The namespace keeps the buffer of a published member mapped, through this member or
+ * through the member that shares its buffer with it.
  *
  * Return: true for a published member.
  */
@@ -358,9 +364,9 @@ bool perf_persistent_keeps_output(struct perf_event *event)
 }
 
 /*
- * Since the file was opened for reading, the event may have got into another namespace, and
- * another event may have begun to write to its buffer. The right to the event itself stays
- * with the file.
+ * Since a reader opened @file, @member may have moved to another namespace, and other
+ * events may have begun to write to @rb. Check the rights for these with the creds of
+ * @file. The rights for the event itself are not checked again.
  */
 static int reader_may_map(struct file *file, struct perf_member *member, struct perf_buffer *rb)
 {
@@ -379,16 +385,19 @@ static int reader_may_map(struct file *file, struct perf_member *member, struct 
 /**
  * perf_persistent_may_mmap - may the buffer of an event be mapped
  * @event:	the event, whose mmap_mutex is held
- * @vma:	the mapping that is being made; loses VM_MAYWRITE if it is of the
- *		buffer of a member
+ * @vma:	the mapping that is being made; loses VM_MAYWRITE if a namespace holds the
+ *		buffer
+ *
+ * Called for all events. Records a mapping for writing, see perf_persistent_may_write().
  *
  * Return: 0, or
- *  -ENODEV	the event was deleted, or has left the namespace that the file
- *		of a reader was opened in
- *  -EBUSY	the buffer is another member's, or there is none
- *  -EACCES	the buffer of a member can't be written to, or whoever opened the file
- *		could not open it any more; also -EPERM
- *  -EINVAL	for writing, and of another size
+ *  -ENODEV	the event was deleted, or the file is for reading only and the event is no
+ *		longer in a published namespace
+ *  -EBUSY	a published member has no buffer, or writes to the buffer of another member
+ *  -EACCES	a mapping for writing of a buffer that a namespace holds; or the file is for
+ *		reading only, and its opener lacks a right for another event that wrote to
+ *		the buffer; then also -EPERM
+ *  -EINVAL	a mapping for writing whose size is not that of the buffer
  */
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma)
 {
@@ -405,24 +414,24 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 		case PERF_MEMBER_PUBLISHED:
 			if (!member->rb || !rb)
 				return -EBUSY;
-			/* A snapshot may be about to take it. */
+			/* Not of member->rb, which a snapshot may be replacing. */
 			ret = may_change ? 0 : reader_may_map(vma->vm_file, member, rb);
 			if (ret)
 				return ret;
 			break;
 		default:
-			/* A reader's right was to the namespace that it has left. */
+			/* A file for reading only is good for published members only. */
 			if (!may_change)
 				return -ENODEV;
 			break;
 		}
 	}
 
-	/* Ordinary events, also those of a task, can be redirected to a member. */
+	/* An event that is no member can be redirected to the buffer of a member, too. */
 	if (!rb)
 		return 0;
 	if (vma->vm_flags & VM_WRITE) {
-		/* A mapping that perf_mmap() refuses cannot be written to. */
+		/* perf_mmap() would refuse it: do not record a mapping for writing. */
 		if (!READ_ONCE(rb->held) && vma_pages(vma) != data_page_nr(rb) + 1UL)
 			return -EINVAL;
 		return perf_persistent_may_write(rb);
@@ -435,14 +444,15 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 }
 
 /**
- * perf_persistent_may_write - may a mapping of a buffer be written to
+ * perf_persistent_may_write - may a buffer be mapped for writing; record that it is
  * @rb:		the buffer
  *
- * Called by mmap() and mprotect(), with the mmap_lock. Readers of a member go by
- * what its first page says, so nobody else may have written there: neither now nor
- * before it was published.
+ * Called by mmap() and mprotect(), with mmap_lock held. Readers of a member trust the first
+ * page of its buffer, so user space must not be able to write there, neither now nor before
+ * it was published. This sets perf_buffer::ever_writable: a namespace refuses to hold the
+ * buffer from here on.
  *
- * Return: 0, or -EACCES if it is the buffer of a member.
+ * Return: 0, or -EACCES if a namespace holds the buffer.
  */
 int perf_persistent_may_write(struct perf_buffer *rb)
 {

@@ -2,20 +2,20 @@
 /*
  * Snapshots of persistent perf events.
  *
- * Each member of a namespace that has a buffer gets an empty one instead, and
- * what it had goes to a namespace of its own that is called like the first one,
- * with a dot and a number: it can be listed, opened, read and deleted like any
- * other. Nobody who writes has to wait, and a reader who has mapped a buffer goes
- * on to see that one. Buffers that only tell of tasks stay in use and are copied, as
- * later snapshots need their records, too.
+ * A snapshot gives each member that has a ring buffer an empty one instead, and moves
+ * the old buffers to a new namespace. Its name is that of the first one plus a dot and
+ * a number, and it can be listed, opened, read and deleted like any other. Writers do
+ * not wait. A reader that has mapped a buffer keeps seeing that buffer. Buffers that
+ * hold only records about tasks stay in use and are copied, because later snapshots
+ * need these records, too.
  *
- *   prepared	All memory that a snapshot takes is allocated: its members, each
- *		with a reference on the event that it is going to be of, and empty
- *		buffers. The namespace can have some of these in stock, its spares.
+ *   prepared	All memory for the snapshot is allocated: its members, each with a
+ *		reference on the event that it will be a snapshot of, and empty
+ *		buffers. A namespace can keep prepared snapshots in stock, its spares.
  *   swapped	Under perf_persist_lock, each event is pointed to the empty buffer.
  *		Nothing can fail from here on.
  *   settled	After a grace period nobody writes to the old buffers any more. The
- *		snapshot can be opened, and the events can be woken up again.
+ *		snapshot can be opened, and the events wake up readers again.
  */
 #include <linux/list.h>
 #include <linux/log2.h>
@@ -38,8 +38,8 @@
 #include "read.h"
 
 /*
- * Does a buffer tell of tasks, and of nothing else? Each record there may be what
- * names the samples of a later snapshot.
+ * Does a buffer hold only records about tasks? Readers may need each of these to name the
+ * tasks in samples of a later snapshot.
  */
 static bool is_sideband(struct perf_event *owner, struct perf_buffer *rb)
 {
@@ -57,7 +57,7 @@ static bool is_sideband(struct perf_event *owner, struct perf_buffer *rb)
 	return true;
 }
 
-/* Does the member get another buffer, of its own or of somebody else? */
+/* Does the member move to another buffer, its own or that of another member? */
 static bool is_swapped(struct perf_snapshot_member *sm)
 {
 	return sm->output && !sm->output->copy;
@@ -68,7 +68,7 @@ static struct perf_buffer *new_output(struct perf_snapshot_member *sm)
 	return sm->output->live->rb;
 }
 
-/* Do others than members of the namespace write to one of its buffers? */
+/* Do events that are no members of the namespace write to one of its buffers? */
 static bool has_others(struct perf_persist_ns *ns, struct perf_buffer *rb)
 {
 	struct perf_event *event;
@@ -83,8 +83,9 @@ static bool has_others(struct perf_persist_ns *ns, struct perf_buffer *rb)
 }
 
 /*
- * Somebody may map the new buffer before the last of those that write to it has moved there.
- * What others than members need is known together with what was needed before.
+ * A reader may map the new buffer before the last writer has moved to it, so set now which
+ * rights that requires. For writers that are no members, only the old buffer knows the
+ * rights, together with those for all its former writers.
  */
 static void swap_needs(struct perf_snapshot_member *sm, struct perf_persist_ns *ns)
 {
@@ -108,7 +109,7 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	rb->user_page->buffer_seq = rb->seq;
 	WRITE_ONCE(rb->held, true);
 	rb->owner = live;
-	/* Whether somebody is to be woken is decided in the end. */
+	/* Keep wake-ups off: set_all_wakeups() decides about them at the end. */
 	if (old->watermark == LONG_MAX)
 		WRITE_ONCE(rb->watermark, LONG_MAX);
 	live->rb = rb;
@@ -116,11 +117,11 @@ static void swap_hold(struct perf_snapshot_member *sm)
 }
 
 /*
- * Have @event write to @rb, which is going to be its own reference, instead of
- * the buffer that it has, from now on and without missing a sample. A record that it
- * has begun still goes to the old one.
+ * Redirect @event from its buffer to @rb without missing a sample. The event takes over the
+ * caller's reference on @rb. A record that it has begun still goes to the old buffer.
  *
- * It leaves perf_buffer::event_list: wake-ups wait for the other half below.
+ * The event leaves perf_buffer::event_list, so writers do not wake its readers until
+ * finish_event() adds it to the list of the new buffer.
  */
 static void swap_event(struct perf_event *event, struct perf_buffer *rb)
 {
@@ -135,14 +136,14 @@ static void swap_event(struct perf_event *event, struct perf_buffer *rb)
 	event->rcu_batches = get_state_synchronize_rcu();
 	event->rcu_pending = 1;
 
-	/* As rcu_assign_pointer(), if it were marked __rcu. */
+	/* Like rcu_assign_pointer(), but event->rb is not marked __rcu. */
 	smp_store_release(&event->rb, rb);
 	perf_event_init_userpage(event);
 	perf_event_update_userpage(event);
 	ring_buffer_put(old_rb);
 }
 
-/* When no writer is left in the old buffer, after synchronize_rcu(). */
+/* Called after synchronize_rcu(), when no writer is left in the old buffer. */
 static void finish_event(struct perf_event *event)
 {
 	struct perf_buffer *rb = event->rb;
@@ -166,10 +167,10 @@ static void swap_output(struct perf_snapshot_member *sm, struct perf_member *mem
 	struct perf_buffer *rb = new_output(sm);
 
 	refcount_inc(&rb->refcount);
-	/* Only PAUSE_OUTPUT changes it, which waits until all members are through. */
+	/* Only PAUSE_OUTPUT changes pause_output, and it waits until the swap has ended. */
 	if (sm->own && rb->nr_pages && member->rb->nr_pages)
 		rb_toggle_paused(rb, READ_ONCE(member->rb->pause_output));
-	/* Nothing is to be written to it until all members are through, either. */
+	/* Freeze it now: follow_stop() runs too late to keep records out. */
 	if (sm->own && READ_ONCE(sm->live->ns->stopped))
 		rb_freeze(rb);
 	mutex_lock(&event->mmap_mutex);
@@ -184,7 +185,7 @@ static void swap_members(struct perf_persist_ns *snap)
 
 	assert_registry();
 	snap->swap_begin_ns = ktime_get_boottime_ns();
-	/* One that gets another size begins anew. */
+	/* Copy buffers about tasks, but start with an empty one if the size changes. */
 	for_each_snapshot_member(sm, member, snap)
 		sm->copy = sm->own && sm->nr_pages == data_page_nr(sm->live->rb) &&
 			   is_sideband(sm->live->event, sm->live->rb);
@@ -198,7 +199,7 @@ static void swap_members(struct perf_persist_ns *snap)
 			swap_hold(sm);
 	}
 
-	/* Whoever writes to the buffer of another finds it paused if it is to be. */
+	/* Owners first: the others must find a new buffer paused if it should be. */
 	for_each_snapshot_member(sm, member, snap) {
 		if (sm->own && !sm->copy)
 			swap_output(sm, member);
@@ -209,8 +210,8 @@ static void swap_members(struct perf_persist_ns *snap)
 	}
 
 	/*
-	 * A trigger that stopped the old ones a moment ago either sees the new ones, or is
-	 * seen here. Pairs with the first one in perf_stop_now().
+	 * If a trigger has just stopped the old buffers, either it sees the new ones, or
+	 * follow_stop() sees the stop. Pairs with the first smp_mb() in perf_stop_now().
 	 */
 	smp_mb();
 	perf_persist_buffers_changed(snap->source);
@@ -227,7 +228,7 @@ static void swap_members(struct perf_persist_ns *snap)
 	}
 }
 
-/* Events that are no members but write to the buffer of one get the new one, too. */
+/* Move events that are no members, but write to a member's buffer, to the new one, too. */
 static bool move_others(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
@@ -241,7 +242,7 @@ static bool move_others(struct perf_persist_ns *snap)
 	return moved;
 }
 
-/* Where the newest record that is complete begins */
+/* Return the head at the newest complete record. */
 static unsigned long complete_head(struct perf_event *event, struct perf_buffer *rb)
 {
 	struct perf_head_read read;
@@ -253,14 +254,14 @@ static unsigned long complete_head(struct perf_event *event, struct perf_buffer 
 			return read.head;
 		cond_resched();
 	}
-	/* It may be older, and nobody else can write there. */
+	/* data_head may be older. User space cannot write to it. */
 	return READ_ONCE(rb->user_page->data_head);
 }
 
 /*
- * Copy a buffer that is written to, as a reader would. The copy begins at the head
- * that there is before. It is good up to the head that there is after it, plus the
- * size of the buffer: the head counts down, and what is beyond was overwritten.
+ * Copy a buffer that others write to, as a reader would. The head counts down. The copy
+ * begins at the head from before copying, and is valid up to the head from after copying
+ * plus the size of the buffer: writers have overwritten the records beyond.
  */
 static void copy_buffer(struct perf_snapshot_member *sm)
 {
@@ -271,12 +272,12 @@ static void copy_buffer(struct perf_snapshot_member *sm)
 
 	head = complete_head(sm->live->event, from);
 	for (i = 0; i < from->nr_pages; i++) {
-		/* Written to meanwhile; readers are told up to where it is good. */
+		/* Writers may change it meanwhile. sm->head tells readers what is valid. */
 		data_race(memcpy(to->data_pages[i], from->data_pages[i],
 				 PAGE_SIZE << page_order(from)));
 		cond_resched();
 	}
-	/* Set the fields anew that may be half updated. */
+	/* Writers may be updating these fields: set them in the copy. */
 	data_race(memcpy(page, from->user_page, PAGE_SIZE));
 	page->lock = 0;
 	page->index = 0;
@@ -286,7 +287,10 @@ static void copy_buffer(struct perf_snapshot_member *sm)
 	sm->head = perf_read_head(from, sm->live->event->cpu).head;
 }
 
-/* Later than all that they are to name. No buffer of @snap can go meanwhile. */
+/*
+ * Called after the swap, so that the copies name all tasks in the samples of @snap. No buffer
+ * of @snap can go away meanwhile.
+ */
 static void copy_buffers(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
@@ -312,7 +316,7 @@ static void finish_members(struct perf_persist_ns *snap)
 			continue;
 
 		old = sm->output->m.rb;
-		/* The buffer that stays counts as in use, and the copy as part of the snapshot. */
+		/* The sets were swapped, but this buffer stays in use: exchange it and its copy. */
 		if (sm->own && sm->copy)
 			perf_set_exchange(sm->live->rb, old);
 		if (is_swapped(sm)) {
@@ -320,7 +324,7 @@ static void finish_members(struct perf_persist_ns *snap)
 			finish_event(event);
 			mutex_unlock(&event->mmap_mutex);
 
-			/* It is a long, whose sign is no part of it. */
+			/* local_read() returns a long: do not extend its sign. */
 			sm->head = (unsigned long)local_read(&old->head);
 			if (sm->own)
 				old->owner = NULL;
@@ -336,7 +340,7 @@ static void finish_members(struct perf_persist_ns *snap)
  * Names
  */
 
-/* The next number whose name is free */
+/* Use the next number that gives a free name. */
 static void name_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns)
 {
 	assert_registry();
@@ -347,7 +351,7 @@ static void name_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 	snap->number = ns->number;
 }
 
-/* Off the list of its source, and out of what can be found. */
+/* Take a snapshot off the list of its source, and let nobody find it any more. */
 static void unlink_snapshot(struct perf_persist_ns *snap)
 {
 	struct perf_persist_ns *ns = snap->source;
@@ -365,7 +369,7 @@ static struct perf_persist_ns *oldest_snapshot(struct perf_persist_ns *ns)
 	return list_first_entry(&ns->snapshots, struct perf_persist_ns, entry);
 }
 
-/* For the worker, which looks whether its buffers can be of use */
+/* Leave the oldest snapshot to the worker, which may use its buffers for a spare. */
 static void trim_oldest(struct perf_persist_ns *ns)
 {
 	struct perf_persist_ns *snap = oldest_snapshot(ns);
@@ -383,12 +387,12 @@ static void trim_snapshots(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_snapshot_delete - let a snapshot not be found any more, and let go of its buffers
+ * perf_snapshot_delete - delete a snapshot and release its buffers
  * @snap:	the snapshot, on which the caller has a reference
  *
  * Called without a lock.
  *
- * Return: 0, -ENODEV when it is deleted, or what the LSM says.
+ * Return: 0, -ENODEV if it was deleted already, or an error of the LSM.
  */
 long perf_snapshot_delete(struct perf_persist_ns *snap)
 {
@@ -409,17 +413,17 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
 }
 
 /*
- * Taking one
+ * Taking a snapshot
  */
 
 /**
- * struct perf_snapshot_request - what is asked for
- * @sizes:	of buffers that are to have another one
- * @clear:	nobody wants what was recorded
- * @user:	the LSM has to agree
- * @may_spend:	more memory than so far
+ * struct perf_snapshot_request - what the caller asks for
+ * @sizes:	new sizes of buffers
+ * @clear:	drop the old records, and keep no snapshot
+ * @user:	a user asks: the LSM must agree
+ * @may_spend:	the caller may have the owner pay for more memory
  * @trigger:	number of the trigger that asks, or 0
- * @used_buffers: the new buffers are those of another snapshot
+ * @used_buffers: the new buffers come from another snapshot
  * @swapped_mono: out: when the last buffer was replaced, ns of CLOCK_MONOTONIC
  * @ns_id:	out: id of the snapshot
  * @number:	out: number of the snapshot
@@ -436,7 +440,7 @@ struct perf_snapshot_request {
 	unsigned int			number;
 };
 
-/* Buffers of what was trimmed, or is going to be when there is one more */
+/* Use buffers of a trimmed snapshot, or of the oldest one if this one pushes it out. */
 static bool reuse_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
 			  struct perf_snapshot_request *req)
 {
@@ -466,7 +470,7 @@ static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_reques
 	return ret;
 }
 
-/* With the lock, unless it returns an error. From here on nothing can fail. */
+/* Returns with perf_persist_lock held, unless it fails. The caller cannot fail any more. */
 static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 						 struct perf_snapshot_request *req,
 						 struct list_head *stale)
@@ -498,10 +502,13 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 		if (snap && ready)
 			goto unlock_alone;
 		mutex_unlock(&perf_persist_lock);
-		/* They count for the owner, and for the bound of the namespace. */
+		/* First free stale spares: limits of owner and namespace count them. */
 		perf_snapshot_free_spares(stale);
 
-		/* The worker that makes spares may be waiting for memory. */
+		/*
+		 * Take this lock only to allocate: the worker that makes spares may hold it
+		 * while it waits for memory.
+		 */
 		if (!alone) {
 			mutex_lock(&ns->snapshot_lock);
 			alone = true;
@@ -553,9 +560,9 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		goto out;
 
 	/*
-	 * Nothing fails from here on: @snap has all the memory that it takes, and whoever
-	 * would delete the namespace, or change its members, waits for the end of this. So
-	 * the buffers of an older snapshot can be emptied before they are swapped in.
+	 * Nothing can fail from here on: @snap has all its memory, and tasks that want to
+	 * delete the namespace or change its members wait until @swapping is cleared. So the
+	 * buffers of an older snapshot can be emptied before they are swapped in.
 	 */
 	ns->swapping = true;
 	if (req->used_buffers) {
@@ -571,7 +578,7 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	req->swapped_mono = ktime_get_ns();
 	mutex_unlock(&perf_persist_lock);
 
-	/* Until nobody is in the middle of a record in one of the old buffers. */
+	/* Wait for records that writers have begun in the old buffers. */
 	synchronize_rcu();
 	if (move_others(snap))
 		synchronize_rcu();
@@ -609,7 +616,7 @@ static long take_for_user(struct perf_persist_ns *ns, struct perf_snapshot_reque
 {
 	long ret = take_snapshot(ns, req);
 
-	/* Whoever asks for it finds it in sysfs, if there is memory for that. */
+	/* The caller must find the snapshot in sysfs, unless there was no memory for that. */
 	if (!ret)
 		flush_delayed_work(&ns->snapshot_work);
 	return ret;
@@ -639,7 +646,7 @@ long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsign
 
 /**
  * perf_snapshot_take_now - take a snapshot
- * @ns:		the namespace, which may be changed by the caller
+ * @ns:		the namespace, which the caller is allowed to change
  *
  * Called without a lock.
  *
@@ -655,7 +662,7 @@ long perf_snapshot_take_now(struct perf_persist_ns *ns)
 	return take_for_user(ns, &req);
 }
 
-/* The oldest one that is no newer than @last, with a reference of the caller's, or NULL */
+/* Get a reference on the oldest snapshot. NULL if there is none up to the id @last. */
 static struct perf_persist_ns *get_oldest(struct perf_persist_ns *ns, u64 last)
 {
 	struct perf_persist_ns *snap;
@@ -666,12 +673,12 @@ static struct perf_persist_ns *get_oldest(struct perf_persist_ns *ns, u64 last)
 }
 
 /**
- * perf_snapshot_delete_all - delete all snapshots of a namespace that there are
- * @ns:		the namespace, with a reference of the caller's
+ * perf_snapshot_delete_all - delete all present snapshots of a namespace
+ * @ns:		the namespace, on which the caller has a reference
  *
  * Called without a lock.
  *
- * Return: 0, or what the LSM says.
+ * Return: 0, or an error of the LSM.
  */
 long perf_snapshot_delete_all(struct perf_persist_ns *ns)
 {
@@ -679,14 +686,14 @@ long perf_snapshot_delete_all(struct perf_persist_ns *ns)
 	u64 last = 0;
 	long ret = 0;
 
-	/* Not what a trigger takes meanwhile. */
+	/* Leave snapshots alone that a trigger takes meanwhile. */
 	scoped_guard(mutex, &perf_persist_lock) {
 		if (!list_empty(&ns->snapshots))
 			last = list_last_entry(&ns->snapshots, struct perf_persist_ns, entry)->id;
 	}
 	while (!ret && (snap = get_oldest(ns, last))) {
 		ret = perf_snapshot_delete(snap);
-		if (ret == -ENODEV) /* Somebody was faster. */
+		if (ret == -ENODEV) /* Somebody else has deleted it. */
 			ret = 0;
 		perf_persist_put(snap);
 	}
@@ -695,8 +702,8 @@ long perf_snapshot_delete_all(struct perf_persist_ns *ns)
 
 /**
  * perf_snapshot_set_keep - set how many snapshots of a namespace are kept
- * @ns:		the namespace, which may be changed by the caller
- * @keep:	how many, at least one; the oldest ones that are too many go at once
+ * @ns:		the namespace, which the caller is allowed to change
+ * @keep:	how many, at least one; if there are more, the oldest are trimmed at once
  *
  * Called without a lock.
  *
@@ -721,7 +728,7 @@ long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep)
 	}
 	mutex_unlock(&perf_persist_lock);
 
-	/* Their names are free when it returns. */
+	/* The names of trimmed snapshots must be free when this returns. */
 	if (!ret)
 		flush_delayed_work(&ns->snapshot_work);
 	return ret;
@@ -732,10 +739,10 @@ long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep)
  */
 
 /**
- * perf_is_snapshot_ioctl - is it for perf_snapshot_ioctl()
+ * perf_is_snapshot_ioctl - does perf_snapshot_ioctl() handle an ioctl
  * @cmd:	ioctl number
  *
- * Return: true if so, whatever size of its argument the caller knows of.
+ * Return: true if so, whichever size the caller's argument has.
  */
 bool perf_is_snapshot_ioctl(unsigned int cmd)
 {
@@ -787,7 +794,7 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 		return -EINVAL;
 	if (!resize && (arg.nr_sizes || arg.sizes))
 		return -EINVAL;
-	/* Find out whether the answer can be given before there is one. */
+	/* If the result cannot be written to user space, fail before taking a snapshot. */
 	if (put_user(0, &uarg->ns_id) || put_user(0, &uarg->number))
 		return -EFAULT;
 
@@ -807,27 +814,27 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 }
 
 /**
- * perf_snapshot_ioctl - the ioctls of a namespace that have to do with snapshots
+ * perf_snapshot_ioctl - the snapshot ioctls of a namespace
  * @ns:		the namespace
  * @cmd:	ioctl number: SNAPSHOT, RESIZE, CLEAR, KEEP or SPARES
  * @arg:	its argument
  *
- * Called without a lock, for a file that may be written to.
+ * Called without a lock, for a file that is open for writing.
  *
  * Return: 0, or
- *  -EFAULT	@arg is no address that can be read and written
+ *  -EFAULT	user memory at @arg cannot be read or written
  *  -EINVAL	a size is out of range, or a field that must be 0 is not; RESIZE:
  *		not a member with a buffer of its own; KEEP, SPARES: too many, or
- *		none to keep
- *  -E2BIG	the structure is larger than a page, or has fields that are not known
- *		here and not 0; its size now holds what the kernel knows
- *  -EOPNOTSUPP	it is a snapshot
- *  -EPERM	RESIZE, or more snapshots or spares than before, for somebody else's
- *		namespace and without CAP_IPC_LOCK; or the owner may not lock so
- *		much, see RLIMIT_MEMLOCK
- *  -EBUSY	readers have as many snapshots mapped that are deleted as there may be
- *		others; the kernel's log says who
- *  -ENOMEM	out of memory, or it would take more than half of what is available
+ *		KEEP of 0
+ *  -E2BIG	the structure is larger than a page, or a field that the kernel does
+ *		not know is not 0; its size now holds the size that the kernel knows
+ *  -EOPNOTSUPP	@ns is a snapshot
+ *  -EPERM	RESIZE, or more snapshots or spares than before, in a namespace of
+ *		another user and without CAP_IPC_LOCK; or the owner may not lock so
+ *		much memory, see RLIMIT_MEMLOCK
+ *  -EBUSY	readers map too many snapshots that are deleted already; the kernel
+ *		log names a reader
+ *  -ENOMEM	out of memory, or the buffers need more than half of what is available
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of snapshots know of each other.
+ * The members of snapshots, and the interface of persistent_spare.c.
  */
 #ifndef _KERNEL_EVENTS_PERSISTENT_SNAPSHOT_H
 #define _KERNEL_EVENTS_PERSISTENT_SNAPSHOT_H
@@ -9,22 +9,22 @@
 
 /**
  * struct perf_snapshot_member - a member of a snapshot
- * @m:		with the buffer, which is an empty one until it is swapped
- * @live:	the member that it is of; valid as long as members_seq of the
- *		namespace is that of the snapshot
- * @output:	the one that has the buffer which this one wrote to, or NULL
- * @next_writer: another one with the same @output, from that on, in any order; of
- *		those that are prepared, any other
+ * @m:		the generic part, with the buffer: until the swap, the empty one
+ * @live:	the member that this is a snapshot of; valid as long as members_seq of
+ *		the namespace and of the snapshot are the same
+ * @output:	the snapshot member that has the buffer which @live writes to, or NULL
+ * @next_writer: the next one with the same @output, in any order; the list starts at
+ *		@output. While allocating: the next unused one
  * @own:	it is its own @output
- * @copy:	the buffer is copied: @live goes on writing to it
- * @nr_pages:	of the buffer that @live is going to have
- * @buffer_size: of the old one, bytes of its data area
- * @seq:	of the old one
- * @head:	of the old one, final
+ * @copy:	copy the buffer: @live goes on writing to it
+ * @nr_pages:	data pages of the buffer that @live is going to have
+ * @buffer_size: bytes of the data area of the old buffer
+ * @seq:	perf_buffer::seq of the old buffer
+ * @head:	final head of the old buffer; if it is copied: the head after copying
  * @lost:	records that @live had lost
- * @missed:	records that it had not taken while it was stopped
- * @cgroup_id:	of the cgroup that @live is for, or 0
- * @label:	what perf_member::label points to
+ * @missed:	records that @live did not write while it was stopped
+ * @cgroup_id:	id of the cgroup that @live records, or 0
+ * @label:	perf_member::label points to it
  */
 struct perf_snapshot_member {
 	struct perf_member		m;
@@ -51,9 +51,9 @@ struct perf_snapshot_member {
 	     (_member) = following_member(_member))
 
 /**
- * struct perf_snapshot_sizes - how large the buffers of some members are to be
- * @sizes:	of members that have one of their own
- * @nr:		how many these are
+ * struct perf_snapshot_sizes - new sizes for the buffers of some members
+ * @sizes:	the sizes, of members that have their own buffer
+ * @nr:		number of @sizes
  */
 struct perf_snapshot_sizes {
 	struct perf_event_buffer_size	*sizes;

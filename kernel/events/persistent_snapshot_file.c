@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file of a member of a snapshot: what is there can be mapped, and that is all.
+ * Files of the members of snapshots. User space can map the buffer and ask for the
+ * properties of the member, but change nothing.
  */
 #include <linux/anon_inodes.h>
 #include <linux/compat.h>
@@ -18,7 +19,7 @@
 #include "persistent_snapshot.h"
 
 /**
- * perf_snapshot_fill_member - what only a member of a snapshot has
+ * perf_snapshot_fill_member - fill in what only members of snapshots have
  * @info:	to be filled in
  * @member:	the member, with the lock held
  */
@@ -52,7 +53,7 @@ static void snapshot_vm_close(struct vm_area_struct *vma)
 	perf_persist_free_buffer(vma->vm_private_data);
 }
 
-/* As perf's own mappings, to keep the counts right */
+/* Forbid splitting, like perf_mmap_may_split(): it would spoil the refcounts. */
 static int snapshot_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	return -EINVAL;
@@ -71,7 +72,7 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 	struct perf_buffer *rb;
 	int ret;
 
-	/* do_mmap() leaves VM_MAYSHARE alone on a file opened O_RDONLY. */
+	/* For a file opened O_RDONLY, do_mmap() clears VM_SHARED and keeps VM_MAYSHARE. */
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff)
 		return -EINVAL;
 	if (vma->vm_flags & VM_WRITE)
@@ -85,7 +86,7 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 	rb = perf_member_map_buffer(&sm->m);
 	if (!rb)
 		return -ENODEV;
-	/* A reader may not know the size yet: page 0 tells. */
+	/* A reader that does not know the size maps page 0 alone, which has it. */
 	if (nr_pages && nr_pages != data_page_nr(rb)) {
 		perf_persist_free_buffer(rb);
 		return -EINVAL;
@@ -95,13 +96,13 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 	vma->vm_private_data = rb;
 	vma->vm_ops = &snapshot_vm_ops;
 	ret = perf_mmap_map_range(rb, vma);
-	/* Nobody closes what could not be mapped. */
+	/* If mmap() fails, nobody calls snapshot_vm_close(). */
 	if (ret)
 		perf_persist_free_buffer(rb);
 	return ret;
 }
 
-/* As of an event whose task is gone: nothing more comes. */
+/* Like an event whose task has exited: no more records will come. */
 static __poll_t snapshot_poll(struct file *file, poll_table *wait)
 {
 	return EPOLLHUP;

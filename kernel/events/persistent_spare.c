@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory that a snapshot takes, made when it is asked for or in stock.
+ * The memory of snapshots, allocated when one is taken, or in advance for spares.
  *
  * All of it is allocated before anything is replaced: the members of the snapshot, each
- * with a reference on the event that it is going to be of, and empty buffers. When the
- * oldest snapshot is to go for a new one, its buffers are used again if nobody has them
- * mapped: taking snapshots for ever needs no new ones, and cannot fail for lack of them.
+ * with a reference on the event that it will be a snapshot of, and empty buffers. When a
+ * new snapshot pushes out the oldest one, it uses the buffers of that one if nobody has
+ * them mapped. So snapshots can be taken for ever, and cannot fail for lack of buffers.
  *
- * A worker does what can wait, and may have to wait for memory or for others: it shows
- * snapshots in sysfs, makes spares, and removes snapshots that were trimmed.
+ * A worker does everything that can wait, or that has to wait for memory or for other
+ * tasks: it shows snapshots in sysfs, makes spares, and removes trimmed snapshots.
  */
 #include <linux/cred.h>
 #include <linux/list.h>
@@ -28,7 +28,7 @@
 #include "persistent_snapshot.h"
 #include "read.h"
 
-/* Called without a lock. Buffers that are mapped stay for as long as they are. */
+/* Called without a lock. Buffers stay as long as readers have them mapped. */
 static void free_buffers(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
@@ -75,7 +75,7 @@ static void free_members(struct perf_persist_ns *snap)
 	struct perf_member *member;
 
 	free_buffers(snap);
-	/* Not before: whoever has a member open keeps all of them. */
+	/* Not earlier: the file of one member keeps all of them. */
 	scoped_guard(mutex, &perf_persist_lock)
 		perf_persist_unreserve_members(perf_persist_count_members(snap));
 	while ((member = first_member(snap))) {
@@ -86,7 +86,7 @@ static void free_members(struct perf_persist_ns *snap)
 	}
 }
 
-/* Others that wrote to the buffer of @member, in any order; none before it was swapped */
+/* perf_persist_ns::next_writer, in any order. Returns none if @member has no buffer. */
 static struct perf_member *next_writer(struct perf_member *member, struct perf_member *prev)
 {
 	struct perf_snapshot_member *sm;
@@ -151,7 +151,7 @@ static unsigned int count_kept(struct perf_persist_ns *ns)
 	return nr;
 }
 
-/* @free is a list of count_kept(). */
+/* @free is a list of unused members, as many as count_kept() returned. */
 static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *ns,
 			  struct perf_snapshot_member **free)
 {
@@ -172,15 +172,15 @@ static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 		sm->m.for_trigger = member->for_trigger;
 		sm->m.kept = true;
 		sm->m.format = perf_format_share(member->format);
-		/* Not an opener: it is not kept running, once it was claimed. */
+		/* Not an opener: a claimed event must not run on because of a snapshot. */
 		atomic_long_inc(&member->event->refcount);
 		rb_add(&sm->m.node, &snap->members, perf_member_less);
 	}
 	snap->members_seq = ns->members_seq;
 
-	/* Members that have a buffer, and others that write to it */
+	/* Link each member that has a buffer with the others that write to it. */
 	for_each_snapshot_member(sm, member, snap) {
-		/* As it is held, it stays. */
+		/* The buffer of a member is held, so it cannot go away. */
 		struct perf_buffer *rb = READ_ONCE(member->event->rb);
 		struct perf_member *owner = rb ? perf_persist_buffer_owner(ns, rb) : NULL;
 
@@ -197,8 +197,8 @@ static void fill_snapshot(struct perf_persist_ns *snap, struct perf_persist_ns *
 }
 
 /*
- * The set in use, as many as there may be snapshots and spares, and as many as there
- * may be snapshots once more: readers may have that much mapped of what was trimmed.
+ * The limit allows for the set in use, all snapshots and all spares. It also allows
+ * readers to map as many trimmed snapshots as there may be others.
  */
 static unsigned int max_sets(struct perf_persist_ns *ns)
 {
@@ -247,7 +247,7 @@ int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap)
 	const struct cred *old;
 	int ret;
 
-	/* The owner pays for what was trimmed until that is gone. */
+	/* The owner pays for trimmed snapshots until they are removed. */
 	remove_trimmed(snap->source);
 
 	old = override_creds(snap->source->cred);
@@ -257,10 +257,10 @@ int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap)
 }
 
 /*
- * Buffers that are used again
+ * Using buffers again
  */
 
-/* The one of @old whose buffer suits @sm */
+/* Return the member of @old whose buffer suits @sm, or NULL. */
 static struct perf_snapshot_member *find_used(struct perf_persist_ns *old,
 					      struct perf_snapshot_member *sm)
 {
@@ -271,7 +271,7 @@ static struct perf_snapshot_member *find_used(struct perf_persist_ns *old,
 	return rb && data_page_nr(rb) == sm->nr_pages ? used : NULL;
 }
 
-/* Does anybody have its pages, without a mapping? They may be in a pipe, see vmsplice(). */
+/* Has anybody a reference on a page without a mapping? It may be in a pipe, see vmsplice(). */
 static bool is_pinned(struct perf_buffer *rb)
 {
 	unsigned long i;
@@ -284,7 +284,7 @@ static bool is_pinned(struct perf_buffer *rb)
 	return false;
 }
 
-/* Nobody maps it from here on, see perf_member_map_buffer(). */
+/* If this returns true, nobody can map the buffer any more, see perf_member_map_buffer(). */
 static bool freeze_buffer(struct perf_buffer *rb)
 {
 	if (!refcount_dec_if_one(&rb->mmap_count))
@@ -322,7 +322,7 @@ static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *ol
 	return true;
 }
 
-/* Its snapshot has it no more. It is frozen: nobody counts as a mapping. */
+/* Take the buffer, which is frozen, away from its snapshot. Its mmap_count is 0. */
 static struct perf_buffer *take_buffer(struct perf_snapshot_member *used)
 {
 	struct perf_buffer *rb = used->m.rb;
@@ -336,10 +336,10 @@ static struct perf_buffer *take_buffer(struct perf_snapshot_member *used)
  * @snap:	the snapshot, which is prepared and has no buffers
  * @old:	the other one, with the lock held
  *
- * If it does, the caller goes on with perf_snapshot_renew(), and nobody can map
- * anything of @old any more.
+ * After a success, nobody can map these buffers through @old any more, and the caller
+ * must call perf_snapshot_renew().
  *
- * Return: false if they do not fit, or somebody has one of them mapped.
+ * Return: false if the buffers do not fit, or somebody has one of them mapped.
  */
 bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *old)
 {
@@ -351,7 +351,7 @@ bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *o
 		return false;
 
 	for_each_snapshot_member(sm, member, snap) {
-		/* A reader may have been faster. */
+		/* A reader may have mapped one since is_reusable(). */
 		if (sm->own && !freeze_buffer(find_used(old, sm)->m.rb)) {
 			unfreeze_buffers(old);
 			return false;
@@ -367,12 +367,12 @@ bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *o
 }
 
 /**
- * perf_snapshot_reuse_trimmed - have a snapshot take over buffers of one that was trimmed
+ * perf_snapshot_reuse_trimmed - have a snapshot take over buffers of a trimmed one
  * @snap:	the snapshot, which is prepared and has no buffers
  *
- * As perf_snapshot_reuse().
+ * See perf_snapshot_reuse().
  *
- * Return: false if there is none that would do.
+ * Return: false if no trimmed snapshot has suitable buffers.
  */
 bool perf_snapshot_reuse_trimmed(struct perf_persist_ns *snap)
 {
@@ -397,7 +397,7 @@ void perf_snapshot_renew(struct perf_persist_ns *snap)
 	struct perf_snapshot_member *sm;
 	struct perf_member *member;
 
-	/* Whoever was about to map one has found out that it is too late. */
+	/* Wait for readers in perf_member_map_buffer(): they cannot map these buffers. */
 	synchronize_rcu();
 	for_each_snapshot_member(sm, member, snap) {
 		if (sm->own)
@@ -406,10 +406,10 @@ void perf_snapshot_renew(struct perf_persist_ns *snap)
 }
 
 /*
- * Preparing one
+ * Preparing a snapshot
  */
 
-/* -EAGAIN: the members are others now */
+/* Returns -EAGAIN if the members have changed meanwhile. */
 static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 						    const struct perf_snapshot_sizes *sizes)
 {
@@ -429,7 +429,7 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 	ret = -ENODEV;
 	if (!ns->unlinked) {
 		nr = count_kept(ns);
-		/* The last one that is ordinary is leaving, and those of triggers follow. */
+		/* The last ordinary member is leaving, and those of triggers follow. */
 		if (!nr)
 			ret = -ENODEV;
 		else
@@ -460,7 +460,7 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 			ret = -EAGAIN;
 		if (!ret) {
 			fill_snapshot(snap, ns, &free);
-			/* It gives them back when it is freed. */
+			/* From here on, free_members() gives back the reservation. */
 			nr = 0;
 			ret = apply_sizes(snap, sizes);
 		}
@@ -481,13 +481,13 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 }
 
 /**
- * perf_snapshot_prepare - make all that a snapshot takes but its buffers
+ * perf_snapshot_prepare - allocate a snapshot without its buffers
  * @ns:		the namespace
- * @sizes:	buffers that are to get another size
+ * @sizes:	new sizes of buffers
  *
  * Called without perf_persist_lock, with perf_persist_ns::snapshot_lock.
  *
- * Return: the snapshot, which is not of anything yet, or an error, see
+ * Return: the snapshot, which contains no records yet, or an error, see
  * perf_snapshot_ioctl().
  */
 struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
@@ -503,7 +503,7 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 			continue;
 		if (snap != ERR_PTR(-ENOSPC) || !again)
 			return snap;
-		/* Members of what was trimmed count until that is gone. */
+		/* The members of trimmed snapshots count until they are removed. */
 		remove_trimmed(ns);
 		again = false;
 	}
@@ -530,9 +530,9 @@ void perf_snapshot_free_spares(struct list_head *spares)
 }
 
 /**
- * perf_snapshot_take_spare - take a spare that fits what a namespace is now
+ * perf_snapshot_take_spare - take a spare that fits the present members of a namespace
  * @ns:		the namespace, with the lock held
- * @stale:	list where those are moved to that do not
+ * @stale:	list to which spares that do not fit are moved
  *
  * Return: the spare, or NULL.
  */
@@ -554,7 +554,7 @@ struct perf_persist_ns *perf_snapshot_take_spare(struct perf_persist_ns *ns,
 }
 
 /**
- * perf_snapshot_queue_work - have the worker do what is left to do
+ * perf_snapshot_queue_work - start the worker of a namespace
  * @ns:		the namespace, with the lock held
  */
 void perf_snapshot_queue_work(struct perf_persist_ns *ns)
@@ -571,7 +571,7 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 		perf_snapshot_queue_work(ns);
 }
 
-/* Of what was trimmed, or new ones */
+/* Use the buffers of a trimmed snapshot, or make new ones. */
 static int get_buffers(struct perf_persist_ns *snap)
 {
 	bool reused;
@@ -584,7 +584,7 @@ static int get_buffers(struct perf_persist_ns *snap)
 	return 0;
 }
 
-/* As many spares as it should have, and none that does not fit. */
+/* Make as many spares as the namespace should have, and free those that do not fit. */
 static int refill_spares(struct perf_persist_ns *ns)
 {
 	struct perf_persist_ns *snap, *next;
@@ -605,7 +605,7 @@ static int refill_spares(struct perf_persist_ns *ns)
 		}
 		more = !ns->unlinked && ns->nr_spares < ns->want_spares;
 		mutex_unlock(&perf_persist_lock);
-		/* First: they count for the owner, and for the bound of the namespace. */
+		/* First free stale spares: limits of owner and namespace count them. */
 		perf_snapshot_free_spares(&stale);
 		if (!more)
 			break;
@@ -621,7 +621,7 @@ static int refill_spares(struct perf_persist_ns *ns)
 			break;
 		}
 
-		/* It may have been deleted; if it is too many or stale, see above. */
+		/* If the spare is stale or one too many, the next round frees it. */
 		mutex_lock(&perf_persist_lock);
 		if (ns->unlinked) {
 			list_add(&snap->entry, &stale);
@@ -637,7 +637,7 @@ static int refill_spares(struct perf_persist_ns *ns)
 	return ret;
 }
 
-/* The first one after @id that sysfs does not show, with a reference of the caller's */
+/* Get a reference on the first snapshot after @id that sysfs does not show. */
 static struct perf_persist_ns *next_unlisted(struct perf_persist_ns *ns, u64 id)
 {
 	struct perf_persist_ns *snap;
@@ -651,8 +651,8 @@ static struct perf_persist_ns *next_unlisted(struct perf_persist_ns *ns, u64 id)
 }
 
 /*
- * sysfs allocates as if somebody could not do without. Without __GFP_FS, nobody is killed
- * for it.
+ * sysfs allocates with GFP_KERNEL. The OOM killer must not kill a task for a snapshot, and
+ * does not do so without __GFP_FS.
  */
 static int list_snapshots(struct perf_persist_ns *ns)
 {
@@ -683,15 +683,15 @@ static void snapshot_worker(struct work_struct *work)
 		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its spares: %pe\n",
 				      ns->name, ERR_PTR(ret));
 	remove_trimmed(ns);
-	/* If it is queued again, it keeps its reference, unless somebody was faster. */
+	/* Keep the reference for the next run, unless others have queued it with their own. */
 	if (!again || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, HZ))
 		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */
 }
 
 /**
  * perf_snapshot_set_spares - PERF_EVENT_IOC_SPARES
- * @ns:		the namespace, which may be changed by the caller
- * @nr:		how many spares it is to have
+ * @ns:		the namespace, which the caller is allowed to change
+ * @nr:		how many spares it should have
  *
  * Called without a lock.
  *
@@ -724,7 +724,7 @@ long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 	if (!ret)
 		return 0;
 
-	/* As it was, unless somebody else had another idea. */
+	/* Go back to the old number, unless somebody else has changed it. */
 	mutex_lock(&perf_persist_lock);
 	if (ns->want_spares == nr)
 		ns->want_spares = min_t(unsigned int, old, nr);
@@ -737,7 +737,7 @@ long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
  * perf_snapshot_nr_spares - how many snapshots can be taken without allocating
  * @ns:		the namespace, with the lock held
  *
- * Return: the number of spares that fit what the namespace is now.
+ * Return: the number of spares that fit the present members.
  */
 unsigned int perf_snapshot_nr_spares(struct perf_persist_ns *ns)
 {
@@ -761,7 +761,7 @@ static void init_ns(struct perf_persist_ns *ns)
 	ns->keep = PERF_PERSIST_KEEP_DEFAULT;
 }
 
-/* They keep the events that they are going to be of. */
+/* Spares have references on the events of members: they must go when a member leaves. */
 static void ns_leaving(struct perf_leaving *leaving)
 {
 	if (leaving->member && !leaving->member->kept)
@@ -773,7 +773,7 @@ static void ns_leaving(struct perf_leaving *leaving)
 static void ns_left(struct perf_leaving *leaving)
 {
 	perf_snapshot_free_spares(&leaving->spares);
-	/* Deleting it leaves its snapshots as they are to be. */
+	/* Deleting a namespace waits until the worker is done with its snapshots. */
 	if (!leaving->member)
 		flush_delayed_work(&leaving->ns->snapshot_work);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events as people write them: on the command line of the kernel, in a file, and in
- * calls from inside the kernel.
+ * Parse and show events as people write them: on the kernel command line, in a file of
+ * perffs, and in calls from inside the kernel.
  *
  *	EVENT [/TERM[,TERM...]/] [if FILTER]
  *
  * EVENT is the name of a tracepoint, SYSTEM:EVENT, in which both parts may be patterns;
- * or that of a software or hardware event, as perf calls them; or that of a PMU, with
- * "config=" and the like among the terms. The other terms are period=, freq=, callchain
- * and name=.
+ * or the name that perf gives a software or hardware event; or the name of a PMU, with
+ * config= or config1= to config3= among the terms. The other terms are period=, freq=,
+ * callchain and name=.
  *
- * Whoever writes that has no tool at hand: each mistake is an errno, and a line that
- * says which word is wrong.
+ * The user has no tool that could explain mistakes. So each mistake gives an errno, and
+ * a line of text that says which word is wrong.
  */
 #include <linux/ctype.h>
 #include <linux/glob.h>
@@ -32,11 +32,11 @@
 #include "persistent_internal.h"
 #include "read.h"
 
-/* A buffer has one CPU, which is not in the records. */
+/* Records do not have PERF_SAMPLE_CPU, as each buffer belongs to one CPU. */
 #define PERF_SPEC_TYPES		(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | \
 				 PERF_SAMPLE_TIME)
 
-/* What terms and names add to */
+/* The attr to which terms and the name of the event add */
 static const struct perf_event_attr perf_spec_attr = {
 	.size		= sizeof(perf_spec_attr),
 	.disabled	= 1,
@@ -48,15 +48,15 @@ static const struct perf_event_attr perf_spec_attr = {
 };
 
 /**
- * struct spec_line - a line that is being read
- * @specs:	where its events go
- * @nr:		how many these are
+ * struct spec_line - a line that is being parsed
+ * @specs:	list to which its events are added
+ * @nr:		number of events in @specs
  * @error:	what is wrong, for the user
- * @name:	of the event, without terms
- * @filter:	after "if", or NULL
+ * @name:	name of the event, without terms
+ * @filter:	text after "if", or NULL
  * @label:	value of name=, or NULL
- * @attr:	what the terms make of it
- * @has_config:	it is the name of a PMU
+ * @attr:	attr of the event, with the terms so far
+ * @has_config:	there is a config term, so @name is that of a PMU
  */
 struct spec_line {
 	struct list_head	*specs;
@@ -71,12 +71,12 @@ struct spec_line {
 
 /**
  * perf_spec_fail - say which word is wrong, and why
- * @error:	where to, or NULL
+ * @error:	where to write it, or NULL
  * @ret:	the errno
  * @word:	the word
  * @fmt:	why
  *
- * The first mistake counts.
+ * Only the first mistake is reported.
  *
  * Return: @ret.
  */
@@ -88,7 +88,7 @@ int perf_spec_fail(struct perf_spec_error *error, int ret, const char *word, con
 	if (!error || error->text[0])
 		return ret;
 
-	/* Anybody may have written it: print nothing that moves a cursor. */
+	/* The word is untrusted: do not pass on control characters. */
 	len = scnprintf(error->text, sizeof(error->text), "'%.60s': ", word);
 	va_start(args, fmt);
 	vscnprintf(error->text + len, sizeof(error->text) - len, fmt, args);
@@ -123,10 +123,10 @@ void perf_spec_free(struct list_head *specs)
 
 /**
  * perf_spec_new - allocate an event
- * @name:	of a tracepoint, of an event, or of a PMU
- * @label:	what people call it, or NULL: @name
- * @filter:	or NULL
- * @attr:	what it is
+ * @name:	name of the tracepoint, of the event, or of its PMU
+ * @label:	what people call it; NULL to use @name
+ * @filter:	its filter, or NULL
+ * @attr:	its attr
  *
  * Return: the event, which is on no list, or NULL.
  */
@@ -151,12 +151,12 @@ struct perf_event_spec *perf_spec_new(const char *name, const char *label, const
 	return NULL;
 }
 
-/* What else is in the records of @name: the period, where it is not known to be 1. */
+/* Further fields of the records of @name. A period that is always 1 is left out. */
 static u64 more_types(const struct perf_event_attr *attr, const char *name)
 {
 	if (attr->type != PERF_TYPE_TRACEPOINT)
 		return PERF_SAMPLE_PERIOD;
-	/* A hit of these counts for the time that a task ran, or waited. */
+	/* Each hit of these tracepoints counts the time that a task ran or waited. */
 	if (attr->freq || attr->sample_period != 1 || strstarts(name, "sched:sched_stat_"))
 		return PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	return PERF_SAMPLE_RAW;
@@ -266,7 +266,7 @@ static int parse_terms(struct spec_line *line, char *terms)
 		return perf_spec_fail(line->error, -EINVAL, terms,
 				      "terms end with one '/', and nothing but ' if FILTER' follows");
 	*end = '\0';
-	/* "//" has none. */
+	/* "//" has no terms. */
 	while (!ret && terms && *terms && (term = strsep(&terms, ",")))
 		ret = parse_term(line, term);
 	return ret;
@@ -302,7 +302,7 @@ static int match_tracepoint(struct trace_event_call *call, void *data)
 	char *name;
 	int ret;
 
-	/* Events of ftrace itself cannot be enabled, except for one that is for experts. */
+	/* Patterns skip ftrace's own events: all but one, for experts, cannot be enabled. */
 	if (search->pattern && (call->flags & TRACE_EVENT_FL_IGNORE_ENABLE))
 		return 0;
 	if (!glob_match(search->system, system) || !glob_match(search->event, event))
@@ -387,7 +387,6 @@ static int find_events(struct spec_line *line)
 			      "no such event; it is SYSTEM:EVENT, a name as cpu-clock, or PMU/config=N/");
 }
 
-/* Only these know how. */
 static int check_filter(struct spec_line *line)
 {
 	if (!line->filter)
@@ -431,13 +430,13 @@ static int parse_line(struct spec_line *line, char *text)
 /**
  * perf_spec_parse - find out which events a line means
  * @text:	the line
- * @specs:	where they are added, if there is no mistake
- * @error:	out: what is wrong, a line without its end; or NULL
+ * @specs:	list to which the events are added, if there is no mistake
+ * @error:	out: what is wrong, a line without a newline; or NULL
  *
  * Called without a lock.
  *
  * Return: 0, or
- *  -EINVAL	a word that means nothing here, or is out of range
+ *  -EINVAL	a word that is not understood, or is out of range
  *  -ENOENT	no event, tracepoint or PMU of that name; there may be one later
  *  -E2BIG	a pattern that too many tracepoints match
  *  -ENOMEM	out of memory
@@ -460,7 +459,7 @@ int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_
 		if (iscntrl(*c) && *c != '\t')
 			return perf_spec_fail(error, -EINVAL, c, "not a character of a line");
 	}
-	/* As long as what SET_FILTER takes */
+	/* SET_FILTER has the same limit. */
 	if (strlen(text) >= PAGE_SIZE)
 		return perf_spec_fail(error, -EINVAL, text, "the line is too long");
 	copy = kstrdup(text, GFP_KERNEL_ACCOUNT);
@@ -477,9 +476,9 @@ int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_
 }
 
 /**
- * perf_spec_parse_size - find out how large a buffer is to be
- * @text:	a number of bytes; K, M and G are known
- * @size:	out: that, rounded up to a power of two of pages
+ * perf_spec_parse_size - parse the size of a buffer
+ * @text:	a number of bytes, with an optional unit K, M or G
+ * @size:	out: the size, rounded up to a power of two of pages
  * @error:	out: what is wrong; or NULL
  *
  * Return: 0 or -EINVAL.
@@ -492,7 +491,7 @@ int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec
 	char number[24];
 	u64 bytes;
 
-	/* memparse() takes what overflows, signs and hexadecimal numbers, and does not tell. */
+	/* memparse() would silently accept overflows, signs and hexadecimal numbers. */
 	if (text[digits]) {
 		unit = strchr(units, toupper(text[digits]));
 		if (!unit || text[digits + 1])
@@ -505,7 +504,7 @@ int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec
 		goto err;
 	if (unit && check_shl_overflow(bytes, 10 * (unit - units + 1), &bytes))
 		goto err;
-	/* A buffer has an int of pages, and what is more cannot be rounded up. */
+	/* The number of pages must fit an int, and the size a long, when rounded up. */
 	if (bytes > min_t(u64, (u64)INT_MAX / 2 << PAGE_SHIFT, ULONG_MAX / 2))
 		return perf_spec_fail(error, -EINVAL, text, "out of range");
 	*size = roundup_pow_of_two(PFN_UP(bytes)) << PAGE_SHIFT;
@@ -534,9 +533,9 @@ bool perf_spec_same(const struct perf_event_spec *a, const struct perf_event_spe
 }
 
 /**
- * perf_spec_means - does somebody mean an event who does not say what it is called
- * @said:	what was said
- * @spec:	the event
+ * perf_spec_means - does an event without a name= match another one
+ * @said:	the event as the user wrote it
+ * @spec:	the other event, whatever its name=
  *
  * Return: true if @said has no name= and is otherwise the same.
  */
@@ -546,7 +545,7 @@ bool perf_spec_means(const struct perf_event_spec *said, const struct perf_event
 	       !strncmp(said->label, said->name, PERF_PERSIST_NAME_SIZE - 1);
 }
 
-/* Would perf_spec_parse() make the same of what is shown? */
+/* Would perf_spec_parse() make the same event of the text that perf_spec_show() writes? */
 static bool can_show(const struct perf_event_spec *spec, const char *known)
 {
 	const struct perf_event_attr *attr = &spec->attr;
@@ -567,7 +566,7 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 		return false;
 	if (strpbrk(spec->label, "/, \t\n"))
 		return false;
-	/* A line is an event, and other PMUs know filters of addresses. */
+	/* A filter must fit a line. Filters of other PMUs, for addresses, cannot be parsed. */
 	if (spec->filter && (attr->type != PERF_TYPE_TRACEPOINT || strpbrk(spec->filter, "\r\n")))
 		return false;
 	if (attr->type == PERF_TYPE_TRACEPOINT)
@@ -577,10 +576,11 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 
 /**
  * perf_spec_show - write an event as perf_spec_parse() reads it
- * @m:		where to, without the end of the line
+ * @m:		where to write it, without a newline
  * @spec:	the event
  *
- * One that perf made may be more than can be said here: it is a comment, with its label.
+ * An event that perf made may have more properties than a line can express. Such an event
+ * is shown as a comment with its label.
  */
 void perf_spec_show(struct seq_file *m, const struct perf_event_spec *spec)
 {

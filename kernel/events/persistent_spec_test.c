@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test for events as people write them: what a line means, and that no line, however
- * wrong it is, does harm or goes without an explanation.
+ * KUnit tests for parsing events that people write. They check what a line means, and that
+ * any wrong line is refused with an explanation and does no harm.
  */
 
 #include <kunit/test.h>
@@ -143,7 +143,7 @@ static void bad_test(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, strstarts(error.text, bad->text), "%s: %s", bad->line,
 				      error.text);
 		KUNIT_EXPECT_TRUE(test, list_empty(&specs));
-		/* Nobody need want to know. */
+		/* The caller need not ask for the text. */
 		KUNIT_EXPECT_EQ(test, perf_spec_parse(bad->line, &specs, NULL), bad->error);
 	}
 }
@@ -170,7 +170,7 @@ static void tracepoint_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, shown, "sched:sched_switch/period=1/ if prev_pid == 0");
 	perf_spec_free(&specs);
 
-	/* The period is in the records where they may have several. */
+	/* Records contain the period where it may differ between them. */
 	KUNIT_ASSERT_EQ(test, 0, perf_spec_parse("sched:sched_switch/period=2/", &specs, &error));
 	KUNIT_EXPECT_EQ(test, first_spec(&specs)->attr.sample_type,
 			TEST_TYPES | PERF_SAMPLE_RAW | PERF_SAMPLE_PERIOD);
@@ -183,7 +183,7 @@ static void tracepoint_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, shown, "sched:sched_stat_runtime/period=1/");
 	perf_spec_free(&specs);
 
-	/* Each has what was written of all. */
+	/* The terms of a pattern apply to each of its events. */
 	KUNIT_ASSERT_EQ(test, 0, perf_spec_parse("sched:sched_process_*/callchain/", &specs,
 						 &error));
 	KUNIT_EXPECT_FALSE(test, list_is_singular(&specs));
@@ -193,7 +193,7 @@ static void tracepoint_test(struct kunit *test)
 	}
 	perf_spec_free(&specs);
 
-	/* A pattern is for what can be enabled. */
+	/* Patterns do not match events of ftrace itself, which cannot be enabled. */
 	KUNIT_EXPECT_EQ(test, -ENOENT, perf_spec_parse("ftrace:*", &specs, &error));
 	KUNIT_EXPECT_EQ(test, -ENOENT, perf_spec_parse("sched:", &specs, &error));
 	KUNIT_EXPECT_EQ(test, -ENOENT, perf_spec_parse(":sched_switch", &specs, &error));
@@ -239,7 +239,7 @@ static void mutate(char *line, size_t size, struct rnd_state *rnd)
 	}
 }
 
-/* What is understood can be shown, and is understood again. */
+/* Show each event, and parse the text again: the result must be the same event. */
 static void check_shown(struct kunit *test, struct list_head *specs, char *shown, size_t size)
 {
 	struct perf_event_spec *spec;
@@ -331,7 +331,7 @@ static int make_from(char *line, u64 *id, struct perf_spec_error *error)
 
 	error->text[0] = '\0';
 	ret = perf_boot_split(line, &name, &size, &events, error);
-	/* What is large takes long. */
+	/* Making large buffers takes too long. */
 	if (!ret && size > SZ_64K)
 		ret = perf_spec_fail(error, -EINVAL, name, "large");
 	while (!ret && (event = perf_boot_next_event(&events)))
@@ -342,7 +342,7 @@ static int make_from(char *line, u64 *id, struct perf_spec_error *error)
 	return ret;
 }
 
-/* Each is made, and can be deleted, or is not, and says why. */
+/* Each namespace is either made, and can be deleted, or refused with an explanation. */
 static void command_line_test(struct kunit *test)
 {
 	static const char seed[] =

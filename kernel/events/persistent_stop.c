@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A namespace that is stopped takes no more records: its buffers are frozen as they
- * are, until somebody asks to resume. A trigger can stop it in any context, an NMI or
- * panic() included, with one store for each member.
+ * Stopping a namespace: the kernel freezes its buffers as they are, and writes no more
+ * records to them until user space asks to resume. A trigger can stop a namespace in any
+ * context, including NMIs and panic(), with one store for each member.
  */
 #include <linux/init.h>
 #include <linux/mm.h>
@@ -17,10 +17,10 @@
 #include "persistent_internal.h"
 
 /**
- * struct perf_stop_list - what there is to stop in a namespace
+ * struct perf_stop_list - the events of a namespace that a trigger can stop
  * @rcu:	frees it
  * @nr:		number of events
- * @events:	those of its members; some have no buffer
+ * @events:	the events of all members; some have no buffer
  */
 struct perf_stop_list {
 	struct rcu_head		rcu;
@@ -32,11 +32,11 @@ struct perf_stop_list {
  * perf_stop_now - freeze all buffers of a namespace
  * @ns:		the namespace; the caller has succeeded with perf_stop_prepare()
  *
- * Called in any context. No record begins afterwards, whichever buffer it is for; one
- * that has begun is completed within an RCU grace period.
+ * Called in any context. Afterwards no record begins in any of the buffers. A record that
+ * has begun is completed within an RCU grace period.
  *
- * Return: false if the kernel does not know what there is to stop, as it had no memory
- * when members came.
+ * Return: false if there is no list of events to stop, as there was no memory for it when
+ * members came.
  */
 bool perf_stop_now(struct perf_persist_ns *ns)
 {
@@ -49,7 +49,7 @@ bool perf_stop_now(struct perf_persist_ns *ns)
 	if (!list)
 		return false;
 
-	/* Records that they do not take from here on are not lost. */
+	/* Records that are not written from here on count as missed, not as lost. */
 	for (i = 0; !READ_ONCE(ns->stopped) && i < list->nr; i++) {
 		atomic64_set(&list->events[i]->member->lost_at_stop,
 			     atomic64_read(&list->events[i]->lost_samples));
@@ -58,22 +58,22 @@ bool perf_stop_now(struct perf_persist_ns *ns)
 	do {
 		/* Pairs with smp_load_acquire() in perf_member_missed(). */
 		smp_store_release(&ns->stopped, true);
-		/* Pairs with those in swap_members() and follow_stop(). */
+		/* Pairs with smp_mb() in swap_members() and follow_stop(). */
 		smp_mb();
-		/* A member that is not in the list by now sees that it is to be stopped. */
+		/* For a member that is not in this list, follow_stop() sees ns->stopped. */
 		list = rcu_dereference(ns->stop_list) ?: list;
 		for (i = 0; i < list->nr; i++) {
 			rb = READ_ONCE(list->events[i]->rb);
 			if (rb)
 				rb_freeze(rb);
 		}
-		/* Pairs with the one in resume(), which may undo half of it. */
+		/* Pairs with smp_mb() in resume(), which may have thawed some of them. */
 		smp_mb();
 	} while (!READ_ONCE(ns->stopped));
 	return true;
 }
 
-/* Members came or left. -ENOMEM: the kernel does not know what to stop. */
+/* Called when members came or left. Returns -ENOMEM if triggers cannot stop the namespace. */
 static int update_stop_list(struct perf_persist_ns *ns)
 {
 	struct perf_stop_list *list = NULL, *old;
@@ -102,10 +102,10 @@ static int update_stop_list(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_stop_prepare - somebody is going to stop a namespace
+ * perf_stop_prepare - prepare perf_stop_now() for a namespace
  * @ns:		the namespace, with the lock held
  *
- * Return: 0, then the caller calls perf_stop_unprepare() some time; or -ENOMEM.
+ * Return: 0, and the caller must call perf_stop_unprepare() later; or -ENOMEM.
  */
 int perf_stop_prepare(struct perf_persist_ns *ns)
 {
@@ -113,7 +113,7 @@ int perf_stop_prepare(struct perf_persist_ns *ns)
 
 	assert_registry();
 	ns->nr_stoppers++;
-	/* Also when there was no memory for the list at an earlier time. */
+	/* Also retry if there was no memory for the list earlier. */
 	if (!rcu_access_pointer(ns->stop_list))
 		ret = update_stop_list(ns);
 	if (ret)
@@ -122,7 +122,7 @@ int perf_stop_prepare(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_stop_unprepare - the caller of perf_stop_prepare() stops the namespace no more
+ * perf_stop_unprepare - undo perf_stop_prepare()
  * @ns:		the namespace, with the lock held
  */
 void perf_stop_unprepare(struct perf_persist_ns *ns)
@@ -132,13 +132,13 @@ void perf_stop_unprepare(struct perf_persist_ns *ns)
 		update_stop_list(ns);
 }
 
-/* Members came, or have other buffers. When the namespace is stopped, these are, too. */
+/* Called when members came or got other buffers: if the namespace is stopped, freeze these. */
 static void follow_stop(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
 
 	assert_registry();
-	/* Pairs with the one in perf_stop_now(): one of us sees what the other did. */
+	/* Pairs with smp_mb() in perf_stop_now(): one of us sees what the other did. */
 	smp_mb();
 	if (!READ_ONCE(ns->stopped))
 		return;
@@ -148,7 +148,7 @@ static void follow_stop(struct perf_persist_ns *ns)
 	}
 }
 
-/* As perf_stop_now(), with the lock: what there is to stop is known. */
+/* Like perf_stop_now(), but the caller holds the lock, so this does not need the list. */
 static void stop(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -161,12 +161,12 @@ static void stop(struct perf_persist_ns *ns)
 	follow_stop(ns);
 }
 
-/* Records that @member did not write while it was stopped are not lost. */
+/* Count records that @member did not write while it was stopped as missed, not as lost. */
 static void count_missed(struct perf_member *member)
 {
 	u64 lost = atomic64_read(&member->event->lost_samples);
 
-	/* A stop that comes before the next line finds it done up to here. */
+	/* perf_stop_now() relies on lost_at_stop if it finds ns->stopped already set. */
 	member->missed += lost - atomic64_read(&member->lost_at_stop);
 	atomic64_set(&member->lost_at_stop, lost);
 }
@@ -179,30 +179,30 @@ static void resume(struct perf_persist_ns *ns)
 	for_each_ns_member(member, ns)
 		count_missed(member);
 	WRITE_ONCE(ns->stopped, false);
-	/* Pairs with the second one in perf_stop_now(): what it pauses now it pauses again. */
+	/* Pairs with the second smp_mb() in perf_stop_now(), which freezes them once more. */
 	smp_mb();
 	for_each_ns_member(member, ns) {
 		if (member->rb)
 			rb_thaw(member->rb);
 	}
-	/* A trigger that has stopped some of them meanwhile wins. */
+	/* If a trigger has stopped the namespace meanwhile, the stop wins. */
 	follow_stop(ns);
 }
 
 /**
  * perf_stop_ioctl - PERF_EVENT_IOC_STOP and PERF_EVENT_IOC_RESUME
- * @ns:		the namespace, with a reference of the caller's
- * @do_stop:	which of the two
+ * @ns:		the namespace, on which the caller has a reference
+ * @do_stop:	true to stop, false to resume
  *
- * Stopping what is stopped already, and resuming what is not, does nothing. After a stop
- * no record appears in any of the buffers. After a resume, those that
- * PERF_EVENT_IOC_PAUSE_OUTPUT has paused, before the stop or since, still take none. Called
- * without a lock, for a file that may be written to.
+ * Stopping a stopped namespace does nothing, nor does resuming one that is not stopped.
+ * After a stop, no record appears in any of the buffers. After a resume, buffers that
+ * PERF_EVENT_IOC_PAUSE_OUTPUT has paused, before the stop or since, remain paused. Called
+ * without a lock, for a file that is open for writing.
  *
  * Return: 0, or
- *  -EOPNOTSUPP	it is a snapshot
+ *  -EOPNOTSUPP	@ns is a snapshot
  *  -ENODEV	the namespace was deleted
- *  or what the LSM says
+ *  or an error of the LSM
  */
 long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop)
 {
@@ -224,7 +224,7 @@ long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop)
 	}
 	mutex_unlock(&perf_persist_lock);
 
-	/* Until records that had begun are complete, whoever stopped it. */
+	/* Wait for records that had begun, even if a trigger stopped the namespace. */
 	if (!ret && do_stop)
 		synchronize_rcu();
 	return ret;
@@ -239,7 +239,7 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 				      ns->name, ERR_PTR(ret));
 }
 
-/* A member that goes on without its namespace records again. */
+/* A member that leaves a stopped namespace, and lives on, must record again. */
 static void ns_leaving(struct perf_leaving *leaving)
 {
 	struct perf_member *member = leaving->member;
@@ -259,9 +259,9 @@ static void ns_left(struct perf_leaving *leaving)
 
 	if (!rb)
 		return;
-	/* A trigger may be about to stop what is not on its list any more. */
+	/* A trigger may still use the old list, and be about to freeze the buffer. */
 	synchronize_rcu();
-	/* The buffer of another member, or of one that joined again, is as its namespace is. */
+	/* If a member still has the buffer, or has joined again, its namespace decides. */
 	scoped_guard(mutex, &perf_persist_lock) {
 		if (!rb->owner || !READ_ONCE(rb->owner->ns->stopped))
 			rb_thaw(rb);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What there was before a namespace: records of tasks that are older than its events.
+ * Records about tasks that are older than the events of a namespace.
  *
- * The events tell of tasks that start while they record. Whoever makes a namespace
- * finds the others in /proc, and passes them on: a reader who comes later finds those
- * that are still there, and would have no names for the samples of the rest.
+ * The events only record tasks that start while they are enabled. The process that makes
+ * a namespace finds the older tasks in /proc, and passes records about them to the kernel.
+ * A later reader finds only those in /proc that are still alive, and could not name the
+ * samples of the others.
  */
 #include <linux/errno.h>
 #include <linux/init.h>
@@ -23,9 +24,9 @@
 
 /**
  * struct perf_tasks - records as user space passed them
- * @refs:	one for the namespace, and for each snapshot taken since
- * @len:	bytes that there are
- * @ucounts:	who pays for them
+ * @refs:	one for the namespace, and one for each snapshot taken since
+ * @len:	bytes in @data
+ * @ucounts:	the user who pays for them
  * @data:	the records
  */
 struct perf_tasks {
@@ -39,7 +40,7 @@ struct perf_tasks {
  * perf_tasks_get - get one more reference on the records of a namespace
  * @tasks:	the records, or NULL
  *
- * Return: the same.
+ * Return: @tasks.
  */
 struct perf_tasks *perf_tasks_get(struct perf_tasks *tasks)
 {
@@ -66,11 +67,11 @@ void perf_tasks_put(struct perf_tasks *tasks)
 /**
  * perf_tasks_data - the records themselves
  * @tasks:	the records, or NULL
- * @len:	out: how many bytes these are
+ * @len:	out: length of the records in bytes
  *
  * User space wrote them: nothing in them can be trusted.
  *
- * Return: where they are.
+ * Return: the records, or NULL.
  */
 const void *perf_tasks_data(const struct perf_tasks *tasks, size_t *len)
 {
@@ -159,10 +160,10 @@ static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
 }
 
 /**
- * perf_is_tasks_ioctl - is it for perf_tasks_ioctl()
+ * perf_is_tasks_ioctl - does perf_tasks_ioctl() handle an ioctl
  * @cmd:	ioctl number
  *
- * Return: true if so, whatever size of its argument the caller knows of.
+ * Return: true if so, whichever size the caller's argument has.
  */
 bool perf_is_tasks_ioctl(unsigned int cmd)
 {
@@ -173,26 +174,26 @@ bool perf_is_tasks_ioctl(unsigned int cmd)
 static_assert(sizeof(struct perf_event_tasks) == PERF_EVENT_TASKS_SIZE_VER0);
 
 /**
- * perf_tasks_ioctl - the ioctls of a namespace that have to do with older tasks
+ * perf_tasks_ioctl - the ioctls of a namespace for records about older tasks
  * @ns:		the namespace, or a snapshot
  * @cmd:	SET_TASKS or GET_TASKS
  * @arg:	its argument
  *
- * SET_TASKS replaces what there is, or takes it away if there are no bytes. The owner
- * pays for the memory. GET_TASKS works on a descriptor that is for reading only.
+ * SET_TASKS replaces the records, or removes them if the length is 0. The owner pays for
+ * the memory. GET_TASKS works on a descriptor that is open for reading only.
  *
  * Called without a lock. Takes perf_persist_lock.
  *
  * Return: 0, or
  *  -EFAULT	@arg, or the address in it, cannot be read or written
  *  -EINVAL	a field that must be 0 is not; more than PERF_PERSIST_TASKS_MAX bytes
- *  -E2BIG	the structure is larger than a page, or has fields that are not known
- *		here and not 0; its size now holds what the kernel knows
+ *  -E2BIG	the structure is larger than a page, or a field that the kernel does
+ *		not know is not 0; its size now holds the size that the kernel knows
  *  -EOPNOTSUPP	SET_TASKS on a snapshot
- *  -EPERM	SET_TASKS: the namespace is somebody else's, and the caller lacks
+ *  -EPERM	SET_TASKS: the namespace belongs to another user, and the caller lacks
  *		CAP_IPC_LOCK; or the owner may not lock so much, see RLIMIT_MEMLOCK
- *  -EACCES	GET_TASKS: the caller may not open each of the members; also -EPERM
- *  -ENOMEM	out of memory, or it would take more than half of what is available
+ *  -EACCES	GET_TASKS: the caller may not open all of the members; also -EPERM
+ *  -ENOMEM	out of memory, or the records need more than half of what is available
  *  -ENODEV	the namespace was deleted
  */
 long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Triggers make a namespace of persistent events stop or take a snapshot of itself,
- * with no process alive.
+ * Triggers make a namespace of persistent events stop or take a snapshot of itself.
+ * No process needs to be alive for that.
  *
- * Members fire it. When one overflows, this is what happens where:
+ * Members fire a trigger when they overflow; panic() and oopses can fire one, too. When a
+ * member does, this happens:
  *
- *   in the event's own context, which can be an NMI: its record is written, as
- *	ever. Then the decision, in a few loads and one compare-and-exchange; and
- *	buffers are stopped, if that is what it is for, with one store for each member
- *   in an irq_work: a timer is started, if it is to happen later
- *   in a worker, on any CPU: the snapshot is taken, and who waits is told
+ *   in the event's own context, which can be an NMI: the event writes its record
+ *	as usual. A few loads and one compare-and-exchange decide whether to act. To
+ *	stop the namespace, the trigger does one store for each member
+ *   in an irq_work: start a timer, if the action has a delay
+ *   in a worker, on any CPU: take the snapshot, and wake up processes that poll()
  *
- * A trigger is pending from the decision to the end of the worker, and what
- * fires meanwhile is only counted. After that it rests for several times as long:
- * the work is bounded, however often it fires, and if that is because of the work.
+ * A trigger is pending from the decision to the end of the worker, and only counts how
+ * often it fires meanwhile. After that it rests for several times as long. This limits
+ * the work however often the trigger fires, even if the work itself makes it fire.
  */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -38,13 +39,16 @@
 #include "persistent.h"
 #include "persistent_internal.h"
 
-/* More than that is a mistake. */
+/* More triggers than that are a mistake. */
 #define PERF_TRIGGERS_MAX	64
 
-/* A trigger that failed does not try again before, however often it fires. */
+/* A trigger that failed does not try again for this long, however often it fires. */
 #define PERF_TRIGGER_RETRY_NS	((u64)NSEC_PER_SEC)
 
-/* A trigger that acted rests for so long, and for so many times as long as it took. */
+/*
+ * A trigger that acted rests for PERF_TRIGGER_REST_NS, and for PERF_TRIGGER_REST times as long
+ * as the action took, at most PERF_TRIGGER_TOOK_MAX_NS.
+ */
 #define PERF_TRIGGER_REST_NS	(10ULL * NSEC_PER_MSEC)
 #define PERF_TRIGGER_REST	4
 #define PERF_TRIGGER_TOOK_MAX_NS	(2ULL * NSEC_PER_SEC)
@@ -53,24 +57,25 @@
  * struct perf_trigger - when something happens, do something
  * @entry:	in perf_persist_ns::triggers
  * @fatal:	in perf_fatal_triggers, for panic and oops
- * @ns:		what it is about; valid until the trigger is gone
+ * @ns:		the namespace on which it acts; valid until the trigger is gone
  * @arg:	what the user asked for; constant
- * @state:	what it has done, but for perf_event_trigger_state::fired
+ * @state:	what it has done, except for perf_event_trigger_state::fired
  * @actions:	of the members that fire it, struct perf_action
- * @missed:	CPUs that were offline when it got one of them
- * @fired:	how often they overflowed
- * @pending:	it has fired and is not done yet: who sets it owns what follows
- * @not_before:	until then it only counts, ns of CLOCK_BOOTTIME
- * @started:	how often it did more than that, and did not fail
+ * @missed:	CPUs that were offline when an event was added to the trigger
+ * @fired:	how often it fired
+ * @pending:	it has fired and is not done yet. The context that sets this owns the fields
+ *		below, except for @armed_at
+ * @not_before:	until then it only counts how often it fires, ns of CLOCK_BOOTTIME
+ * @started:	how many actions it has started that did not fail
  * @armed_at:	@started when it was armed the last time
- * @stopped:	there was something to stop
+ * @stopped:	perf_stop_now() could stop the namespace
  * @fired_at:	when it became @pending, ns of CLOCK_BOOTTIME
- * @fired_mono:	the same, ns of CLOCK_MONOTONIC, which @timer goes by
- * @fired_cpu:	on which CPU
+ * @fired_mono:	the same, ns of CLOCK_MONOTONIC, the clock of @timer
+ * @fired_cpu:	the CPU on which it became @pending
  * @frozen_mono: when the last buffer was stopped or replaced, ns of CLOCK_MONOTONIC
- * @irq_work:	leaves the context of the event
+ * @irq_work:	starts @timer or @work outside of the event's context
  * @timer:	waits for perf_event_trigger::after_ns
- * @work:	does what needs to sleep
+ * @work:	does everything that needs to sleep
  * @rcu:	frees it
  *
  * perf_persist_lock protects @entry, @actions, @missed and @state.
@@ -101,10 +106,10 @@ struct perf_trigger {
 
 /**
  * struct perf_action - what a member does when it overflows
- * @entry:	in perf_trigger::actions, then with others that are to be freed
+ * @entry:	in perf_trigger::actions, or in a list of actions to free
  * @event:	the event of the member
- * @trigger:	what it fires
- * @handler:	its overflow handler, which writes the record
+ * @trigger:	the trigger that it fires
+ * @handler:	its original overflow handler, which writes the record
  */
 struct perf_action {
 	struct list_head	entry;
@@ -113,7 +118,7 @@ struct perf_action {
 	perf_overflow_handler_t	handler;
 };
 
-/* Triggers of panic() and of oopses: read under RCU, whatever else is broken. */
+/* Triggers for panic() and oopses. Read under RCU alone, even if much else is broken. */
 static LIST_HEAD(perf_fatal_triggers);
 static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
 
@@ -125,7 +130,7 @@ static bool is_spent(struct perf_trigger *trigger)
 {
 	u64 started = READ_ONCE(trigger->started), armed_at = READ_ONCE(trigger->armed_at);
 
-	/* An action that failed since it was armed may have begun before. */
+	/* If an action that began before arming fails, @started is too small for a moment. */
 	return trigger->arg.times && started > armed_at &&
 	       started - armed_at >= trigger->arg.times;
 }
@@ -135,7 +140,7 @@ static bool may_start(struct perf_trigger *trigger, u64 now)
 	return now >= READ_ONCE(trigger->not_before) && !is_spent(trigger);
 }
 
-/* True if it is the caller who has to see to it. */
+/* Returns true if the caller must start the action. */
 static bool start_trigger(struct perf_trigger *trigger)
 {
 	u64 now = ktime_get_boot_fast_ns();
@@ -146,7 +151,10 @@ static bool start_trigger(struct perf_trigger *trigger)
 	if (atomic_cmpxchg(&trigger->pending, 0, 1))
 		return false;
 
-	/* The last one may have ended just now. Pairs with atomic_set_release(). */
+	/*
+	 * Another action may have ended since the first check. atomic_cmpxchg() pairs with
+	 * atomic_set_release() in trigger_worker().
+	 */
 	if (!may_start(trigger, now)) {
 		atomic_set_release(&trigger->pending, 0);
 		return false;
@@ -178,20 +186,20 @@ static void trigger_overflow(struct perf_event *event, struct perf_sample_data *
 {
 	struct perf_action *action;
 
-	/* To be called is to have read the handler. Pairs with smp_store_release(). */
+	/* The caller has read overflow_handler. Pairs with smp_store_release(). */
 	smp_acquire__after_ctrl_dep();
 	action = READ_ONCE(event->overflow_handler_context);
-	/* The record first: what stops a buffer is the last thing that is in it. */
+	/* The record first: the event that stops a buffer must be the last one in it. */
 	if (READ_ONCE(event->rb))
 		action->handler(event, data, regs);
 	fire_trigger(action->trigger);
 }
 
 /**
- * perf_persistent_fatal - the kernel is in trouble
- * @panic:	it is panic(), and nothing that is deferred will be done
+ * perf_persistent_fatal - fire the triggers for panic or oops
+ * @panic:	panic() calls: no deferred work will run
  *
- * Called in any context, with any lock held. Takes none.
+ * Called in any context, with any lock held. Takes no lock.
  */
 void perf_persistent_fatal(bool panic)
 {
@@ -203,13 +211,13 @@ void perf_persistent_fatal(bool panic)
 
 	if (list_empty(&perf_fatal_triggers) || !rcu_is_watching())
 		return;
-	/* The list may be what is broken: do not read it again while that is reported. */
+	/* If reading the list causes an oops, do not read it again while that is reported. */
 	if (!atomic_try_cmpxchg(&fatal_cpu, &none, cpu) && (!panic || none == cpu))
 		return;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(trigger, &perf_fatal_triggers, fatal) {
-		/* A list that is broken may have no end. */
+		/* A broken list may have no end. */
 		if (!nr--)
 			break;
 		if (trigger->arg.when != when)
@@ -224,12 +232,12 @@ void perf_persistent_fatal(bool panic)
 }
 
 /*
- * After that
+ * After a trigger has fired
  */
 
 /*
- * The worker need not be one of this CPU, which may be isolated, or busy with a task that
- * lets no worker run.
+ * Let any CPU run the worker. This one may be isolated, or busy with a task that lets no
+ * worker run.
  */
 static void queue_worker(struct perf_trigger *trigger)
 {
@@ -263,9 +271,9 @@ static int do_nothing(void *unused)
 }
 
 /*
- * The event may have been the first of several that what happened sets off: the others are
- * to be in the snapshot, too. They record with preemption off, and have done so when the CPU
- * goes over to another task.
+ * The cause of the event may make several other events record right after it. These should
+ * be in the snapshot, too. They record with preemption disabled, so they are done when the
+ * CPU has switched to another task.
  */
 static void wait_for_records(struct perf_trigger *trigger)
 {
@@ -293,9 +301,9 @@ static void trigger_worker(struct work_struct *work)
 	now = ktime_get_boottime_ns();
 	took = min(ktime_get_ns() - start, PERF_TRIGGER_TOOK_MAX_NS);
 	if (ret) {
-		/* It counts neither for the cool-down nor for how often it may act. */
+		/* A failure does not count for the cool-down or for arg->times. */
 		WRITE_ONCE(trigger->started, trigger->started - 1);
-		/* Armed meanwhile: the failed action was counted there, too. */
+		/* If it was armed meanwhile, @armed_at has counted the failed action, too. */
 		if (trigger->armed_at > trigger->started)
 			WRITE_ONCE(trigger->armed_at, trigger->started);
 		until = now + PERF_TRIGGER_RETRY_NS;
@@ -322,7 +330,7 @@ static void trigger_worker(struct work_struct *work)
 }
 
 /*
- * Making and removing
+ * Making and removing triggers
  */
 
 static struct perf_trigger *find_trigger(struct perf_persist_ns *ns, u32 number)
@@ -351,7 +359,7 @@ static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
 	INIT_LIST_HEAD(&trigger->actions);
 	trigger->ns = ns;
 	trigger->arg = *arg;
-	/* Nothing of the caller's memory is behind it. */
+	/* Other users can read the label: do not show them the caller's memory after it. */
 	strscpy_pad(trigger->arg.label, arg->label);
 	trigger->irq_work = IRQ_WORK_INIT_HARD(trigger_irq_work);
 	hrtimer_setup(&trigger->timer, trigger_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
@@ -360,7 +368,7 @@ static struct perf_trigger *alloc_trigger(struct perf_persist_ns *ns,
 }
 
 /*
- * The members that fire it
+ * The members that fire a trigger
  */
 
 /**
@@ -376,12 +384,12 @@ unsigned int perf_trigger_number(struct perf_member *member)
 }
 
 /**
- * perf_trigger_model_cpu - what is a CPU to have that returns
- * @member:	one that came for a trigger and fires it, with the lock held
- * @cpu:	the CPU
+ * perf_trigger_model_cpu - which CPU has the events that a returning CPU has missed
+ * @member:	a member that came for a trigger and fires it, with the lock held
+ * @cpu:	the returning CPU
  *
- * Return: the CPU whose events of the trigger it is to have, too, or -1: @cpu was online
- * whenever the trigger got one, or no CPU was.
+ * Return: a CPU that has all events of the trigger, so that @cpu can get the same ones; or
+ * -1 if @cpu was online whenever an event was added to the trigger, or if no CPU was.
  */
 int perf_trigger_model_cpu(struct perf_member *member, int cpu)
 {
@@ -394,7 +402,7 @@ int perf_trigger_model_cpu(struct perf_member *member, int cpu)
 		return -1;
 	list_for_each_entry(action, &trigger->actions, entry) {
 		model_cpu = READ_ONCE(action->event->cpu);
-		/* One that has all of them; @cpu is not. */
+		/* This CPU has all of them. It is not @cpu, which is in @missed. */
 		if (action->event->member->for_trigger &&
 		    !cpumask_test_cpu(model_cpu, &trigger->missed))
 			return model_cpu;
@@ -403,7 +411,7 @@ int perf_trigger_model_cpu(struct perf_member *member, int cpu)
 }
 
 /**
- * perf_trigger_covered - a CPU has the events of triggers that it missed
+ * perf_trigger_covered - a CPU has got the events of triggers that it missed
  * @ns:		the namespace, with the lock held
  * @cpu:	the CPU
  */
@@ -428,14 +436,17 @@ static void link_action(struct perf_trigger *trigger, struct perf_action *action
 	list_add_tail(&action->entry, &trigger->actions);
 	member->action = action;
 	trigger->state.nr_events++;
-	/* A CPU that still calls trigger_overflow() for the last one finds all of this one. */
+	/* A CPU may be in trigger_overflow() for an old action: it must find all of this one. */
 	smp_store_release(&event->overflow_handler_context, (void *)action);
 	/* Pairs with smp_acquire__after_ctrl_dep() in trigger_overflow(). */
 	smp_store_release(&event->overflow_handler, trigger_overflow);
 	perf_tp_plan_clear(event);
 }
 
-/* Its event fires nothing after a grace period. For free_actions(), without the lock */
+/*
+ * The event can fire the trigger until a grace period has passed. After that, the caller must
+ * call free_actions() for @actions, without the lock.
+ */
 static void unlink_action(struct perf_action *action, struct list_head *actions)
 {
 	assert_registry();
@@ -446,7 +457,10 @@ static void unlink_action(struct perf_action *action, struct list_head *actions)
 	list_move_tail(&action->entry, actions);
 }
 
-/* A grace period later. Members that came for the trigger leave with it. */
+/*
+ * Called a grace period after unlink_action(). Members that came for the trigger leave with
+ * it.
+ */
 static void free_actions(struct list_head *actions)
 {
 	struct perf_action *action, *next;
@@ -454,7 +468,7 @@ static void free_actions(struct list_head *actions)
 	list_for_each_entry_safe(action, next, actions, entry) {
 		struct perf_event *event = action->event;
 
-		/* Somebody else may have given the event another one. */
+		/* Another trigger may have given the event a new action. */
 		cmpxchg(&event->overflow_handler_context, (void *)action, NULL);
 		kfree(action);
 		if (perf_persist_drop(event->member))
@@ -465,15 +479,15 @@ static void free_actions(struct list_head *actions)
 }
 
 /*
- * A member is being made for a CPU. Without an action it would silently not fire what its
- * like fires, and nobody tries that again. So it has one in any case, from here on.
+ * A member is being made for a CPU. Without an action it would silently not fire the trigger
+ * of its model, and nobody would try again. So give it one now, in a way that cannot fail.
  */
 static void ns_covering(struct perf_member *member)
 {
 	member->action = kzalloc(sizeof(*member->action), GFP_KERNEL | __GFP_NOFAIL);
 }
 
-/* A member came that does what @model does. */
+/* @member has joined, and must fire the same trigger as @model. */
 static void ns_covered(struct perf_member *model, struct perf_member *member)
 {
 	struct perf_action *action = member->action;
@@ -495,7 +509,7 @@ static void free_trigger(struct perf_trigger *trigger)
 	kfree_rcu(trigger, rcu);
 }
 
-/* For free_triggers() and free_actions(), without the lock */
+/* The caller must later call free_triggers() for @triggers and @actions, without the lock. */
 static void unlink_trigger(struct perf_trigger *trigger, struct list_head *triggers,
 			   struct list_head *actions)
 {
@@ -515,7 +529,7 @@ static void unlink_trigger(struct perf_trigger *trigger, struct list_head *trigg
 }
 
 /*
- * Without a lock, with a reference on the namespace. When it returns, none of
+ * Called without a lock, with a reference on the namespace. When it returns, none of
  * @triggers fires any more.
  */
 static void free_triggers(struct list_head *triggers, struct list_head *actions)
@@ -525,7 +539,7 @@ static void free_triggers(struct list_head *triggers, struct list_head *actions)
 	if (list_empty(triggers) && list_empty(actions))
 		return;
 
-	/* Wait for CPUs that are firing one. */
+	/* Wait for CPUs that are firing a trigger. */
 	synchronize_rcu();
 	free_actions(actions);
 	list_for_each_entry_safe(trigger, next, triggers, entry) {
@@ -535,14 +549,14 @@ static void free_triggers(struct list_head *triggers, struct list_head *actions)
 }
 
 /*
- * Making one
+ * Adding triggers, and events to them
  */
 
 static int check_arg(const struct perf_event_trigger *arg)
 {
 	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
 		return -EINVAL;
-	/* Nothing is done later when there is no later. */
+	/* After panic() no timer and no worker runs: all that can be done is to stop now. */
 	if (arg->when == PERF_TRIGGER_WHEN_PANIC &&
 	    (arg->action != PERF_TRIGGER_DO_STOP || arg->after_ns))
 		return -EINVAL;
@@ -557,7 +571,7 @@ static int check_arg(const struct perf_event_trigger *arg)
 static int may_change(struct perf_persist_ns *ns)
 {
 	assert_registry();
-	/* Triggers went with the last ordinary member, and the namespace follows. */
+	/* The triggers went with the last ordinary member. The namespace goes soon. */
 	if (ns->unlinked || (ns->published && !first_ordinary_member(ns)))
 		return -ENODEV;
 	return perf_persist_may_write(ns);
@@ -591,8 +605,8 @@ static int link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new)
 
 /**
  * perf_trigger_add - make a trigger, which no event fires yet
- * @ns:		the namespace, which is no snapshot, with a reference of the caller's
- * @arg:	what it is to do when
+ * @ns:		the namespace, not a snapshot, on which the caller has a reference
+ * @arg:	what it does, and when
  * @number:	out: its number
  *
  * Called without a lock.
@@ -622,20 +636,20 @@ long perf_trigger_add(struct perf_persist_ns *ns, const struct perf_event_trigge
 	return ret;
 }
 
-/* Can @event be what fires a trigger? */
+/* Can @event fire a trigger? */
 static int check_event(struct perf_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
 
 	/*
-	 * Elsewhere a breakpoint is stepped over only with the overflow handlers
+	 * Other architectures step over a breakpoint only if its overflow handler is one
 	 * that is_default_overflow_handler() knows.
 	 */
 	if (!event->member || (attr->type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
 		return -EOPNOTSUPP;
 	/*
-	 * A PMU that writes samples by itself, in batches, calls the overflow handler for
-	 * the last one only, unless each of them is to wake somebody.
+	 * A PMU that writes samples to memory in batches calls the overflow handler only for
+	 * the last one, unless each sample must wake up readers.
 	 */
 	if (attr->precise_ip && !attr->freq && (!attr->wakeup_events || attr->watermark))
 		return -EOPNOTSUPP;
@@ -688,13 +702,13 @@ static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event
 
 	if (IS_ERR(trigger))
 		return PTR_ERR(trigger);
-	/* It may have left since. */
+	/* The member may have left meanwhile. */
 	if (member->ns != ns || READ_ONCE(member->state) != PERF_MEMBER_PUBLISHED ||
 	    member->action)
 		return -EBUSY;
 
 	link_action(trigger, action, member);
-	/* One that is going offline has no event for it any more. */
+	/* No event can be made on a CPU that is going offline: it counts as missed. */
 	for_each_cpu_andnot(cpu, cpu_possible_mask, cpu_active_mask)
 		cpumask_set_cpu(cpu, &trigger->missed);
 	perf_persist_changed(ns);
@@ -703,9 +717,9 @@ static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event
 
 /**
  * perf_trigger_add_event - have one more event fire a trigger
- * @ns:		the namespace, with a reference of the caller's
+ * @ns:		the namespace, on which the caller has a reference
  * @number:	number of the trigger
- * @event:	the event, with an opener of the caller's, who may change it
+ * @event:	the event, which the caller has open and is allowed to change
  *
  * Called without a lock.
  *
@@ -722,7 +736,7 @@ long perf_trigger_add_event(struct perf_persist_ns *ns, u32 number, struct perf_
 	if (ret)
 		return ret;
 
-	/* Before anything is done that could be noticed */
+	/* Fail before doing anything that others could notice. */
 	mutex_lock(&perf_persist_lock);
 	trigger = find_to_fire(ns, number);
 	mutex_unlock(&perf_persist_lock);
@@ -755,16 +769,16 @@ err_free:
 }
 
 /*
- * What there is
+ * Reading triggers
  */
 
 /**
- * perf_trigger_get_next - what was asked of a trigger
- * @ns:		the namespace, with a reference of the caller's
- * @last:	number of the last one that was seen, 0 to start with
- * @arg:	filled in, but for its size
+ * perf_trigger_get_next - what the user asked of the next trigger
+ * @ns:		the namespace, on which the caller has a reference
+ * @last:	number of the last trigger that the caller has seen, 0 to start with
+ * @arg:	filled in, except for its size
  *
- * Called without a lock. The label is empty for those who may not see what the namespace
+ * Called without a lock. The label is empty if the caller may not see what the namespace
  * records.
  *
  * Return: 0, -ENOENT if there are no more, or -ENODEV if the namespace was deleted.
@@ -782,7 +796,7 @@ long perf_trigger_get_next(struct perf_persist_ns *ns, u32 last, struct perf_eve
 			continue;
 		*arg = trigger->arg;
 		arg->size = size;
-		/* perffs makes it of the event and its filter. */
+		/* perffs makes the label from an event and its filter. */
 		if (perf_persist_may_see(ns))
 			memset(arg->label, 0, sizeof(arg->label));
 		return 0;
@@ -792,9 +806,9 @@ long perf_trigger_get_next(struct perf_persist_ns *ns, u32 last, struct perf_eve
 
 /**
  * perf_trigger_get_state - what a trigger has done
- * @ns:		the namespace, with a reference of the caller's
+ * @ns:		the namespace, on which the caller has a reference
  * @number:	number of the trigger
- * @state:	filled in, but for its size
+ * @state:	filled in, except for its size
  *
  * Called without a lock.
  *
@@ -823,11 +837,11 @@ long perf_trigger_get_state(struct perf_persist_ns *ns, u32 number,
 }
 
 /**
- * perf_trigger_arm - let a trigger act again as often as at first
- * @ns:		the namespace, with a reference of the caller's
+ * perf_trigger_arm - let a trigger act perf_event_trigger::times times again
+ * @ns:		the namespace, on which the caller has a reference
  * @number:	number of the trigger
  *
- * Its cool-down goes on. Called without a lock.
+ * This does not end its cool-down. Called without a lock.
  *
  * Return: 0, or see perf_trigger_ioctl().
  */
@@ -847,7 +861,7 @@ long perf_trigger_arm(struct perf_persist_ns *ns, u32 number)
 
 /**
  * perf_trigger_delete - delete a trigger
- * @ns:		the namespace, with a reference of the caller's
+ * @ns:		the namespace, on which the caller has a reference
  * @number:	number of the trigger
  *
  * Nothing fires it any more when this returns. Called without a lock.
@@ -888,7 +902,10 @@ static bool has_other_ordinary(struct perf_persist_ns *ns, struct perf_member *l
 	return false;
 }
 
-/* Triggers go with the last member that is ordinary, and the others with them. */
+/*
+ * When the last ordinary member leaves, all triggers go, and with them the members that came
+ * for a trigger.
+ */
 static void ns_leaving(struct perf_leaving *leaving)
 {
 	struct perf_persist_ns *ns = leaving->ns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls of a namespace that have to do with triggers.
+ * The trigger ioctls of a namespace.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -33,14 +33,14 @@ static long add_trigger(struct perf_persist_ns *ns, struct perf_event_trigger __
 		return ret;
 	if (arg.number)
 		return -EINVAL;
-	/* Find out whether the answer can be given before there is one. */
+	/* If the number cannot be written to user space, fail before making a trigger. */
 	if (put_user(0, &uarg->number))
 		return -EFAULT;
 
 	ret = perf_trigger_add(ns, &arg, &number);
 	if (ret)
 		return ret;
-	/* GET_TRIGGER tells the number, too. */
+	/* If this fails, the caller can still get the number with GET_TRIGGER. */
 	return put_user(number, &uarg->number) ? -EFAULT : 0;
 }
 
@@ -55,7 +55,7 @@ static long add_event(struct perf_persist_ns *ns,
 	if (copy_from_user(&arg, uarg, sizeof(arg)))
 		return -EFAULT;
 
-	/* Fails for a file that is for reading only. */
+	/* This fails if the file is open for reading only. */
 	file = perf_event_get(arg.fd);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
@@ -97,10 +97,10 @@ static long get_state(struct perf_persist_ns *ns, struct perf_event_trigger_stat
 }
 
 /**
- * perf_is_trigger_ioctl - is it for perf_trigger_ioctl()
+ * perf_is_trigger_ioctl - does perf_trigger_ioctl() handle an ioctl
  * @cmd:	ioctl number
  *
- * Return: true if so, whatever size of its argument the caller knows of.
+ * Return: true if so, whichever size the caller's argument has.
  */
 bool perf_is_trigger_ioctl(unsigned int cmd)
 {
@@ -111,10 +111,10 @@ bool perf_is_trigger_ioctl(unsigned int cmd)
 }
 
 /**
- * perf_trigger_ioctl_reads - is it an ioctl of triggers that changes nothing
+ * perf_trigger_ioctl_reads - does an ioctl only read triggers
  * @cmd:	ioctl number
  *
- * Return: true if a file is enough that is for reading only.
+ * Return: true if so: a file that is open for reading only is enough.
  */
 bool perf_trigger_ioctl_reads(unsigned int cmd)
 {
@@ -123,36 +123,36 @@ bool perf_trigger_ioctl_reads(unsigned int cmd)
 }
 
 /**
- * perf_trigger_ioctl - the ioctls of a namespace that have to do with triggers
+ * perf_trigger_ioctl - the trigger ioctls of a namespace
  * @ns:		the namespace
  * @cmd:	ioctl number: ADD_TRIGGER, ADD_TRIGGER_EVENT, GET_TRIGGER, GET_TRIGGER_STATE,
  *		ARM_TRIGGER or DEL_TRIGGER
  * @arg:	its argument
  *
- * Called without a lock; for a file that may be written to, unless
+ * Called without a lock, for a file that is open for writing unless
  * perf_trigger_ioctl_reads().
  *
  * Return: 0, or
- *  -EFAULT	@arg is no address that can be read and written
- *  -EINVAL	a field is out of range, or does not go with another; the event
- *		does not sample, or has a buffer that is no member's; or a name is
- *		remembered from SET_NAME that is not the namespace's;
- *		ADD_TRIGGER_EVENT: no event fires this trigger
- *  -E2BIG	the structure is larger than a page, or has fields that are not known
- *		here and not 0; its size now holds what the kernel knows
- *  -EOPNOTSUPP	it is a snapshot; or the event is one of a task, of a group, with
+ *  -EFAULT	user memory at @arg cannot be read or written
+ *  -EINVAL	a field is out of range, or does not fit another one; the event
+ *		does not sample, or has a buffer that is no member's; SET_NAME gave
+ *		the event a name that is not the namespace's; ADD_TRIGGER_EVENT:
+ *		the trigger is for panic or oops, so events cannot fire it
+ *  -E2BIG	the structure is larger than a page, or a field that the kernel does
+ *		not know is not 0; its size now holds the size that the kernel knows
+ *  -EOPNOTSUPP	@ns is a snapshot; or the event is one of a task, of a group, with
  *		an AUX area or sigtrap, a breakpoint on anything but x86, or
  *		precise with a period and without wakeup_events, as the PMU may
- *		then hand over several at once
- *  -EBADF	not the file of an event
- *  -EACCES	the file of the event is for reading only, or the caller lacks
+ *		then pass several samples at once
+ *  -EBADF	the descriptor is not one of an event
+ *  -EACCES	the file of the event is open for reading only, or the caller lacks
  *		CAP_PERFMON
- *  -EBUSY	the event is a member of another namespace, or fires a trigger
- *  -ENOENT	no such trigger; GET_TRIGGER: no more of them
+ *  -EBUSY	the event is a member of another namespace, or fires a trigger already
+ *  -ENOENT	no such trigger; GET_TRIGGER: no more triggers
  *  -ENOMEM	out of memory
  *  -ENOSPC	too many triggers, or see kernel.perf_event_max_persistent
  *  -ENODEV	the namespace was deleted, or the one that the event was in
- *  or what the LSM says
+ *  or an error of the LSM
  */
 long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, void __user *arg)
 {

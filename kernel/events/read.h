@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Private copies of buffers, for readers in the kernel.
+ * Readers in the kernel: private copies of ring buffers, and helpers that decode and print
+ * the records. The readers are perffs and /proc/PID/perf.
  */
 #ifndef _KERNEL_EVENTS_READ_H
 #define _KERNEL_EVENTS_READ_H
@@ -19,15 +20,15 @@ struct pid_namespace;
 struct task_struct;
 
 /**
- * struct perf_format - what records of a tracepoint look like
- * @refs:	one for each member, of snapshots, too, and for each reader that has it
- * @node:	in the hash table of all of them
+ * struct perf_format - the format of the records of a tracepoint
+ * @refs:	one for each member, also of snapshots, and for each reader that uses it
+ * @node:	entry in the hash table of all formats
  * @id:		type number of the tracepoint
- * @system:	the first part of its name
+ * @system:	the first part of the tracepoint's name
  * @name:	the second part
- * @print_fmt:	how tools print a record
- * @nr:		number of its fields
- * @fields:	in the order of their declaration, without the common ones
+ * @print_fmt:	the format string with which tools print a record
+ * @nr:		number of fields
+ * @fields:	the fields in the order of their declaration, without the common ones
  */
 struct perf_format {
 	refcount_t		refs;
@@ -47,29 +48,29 @@ void perf_format_put(struct perf_format *format);
 const char *perf_known_name(const struct perf_event_attr *attr);
 bool perf_known_event(const char *name, struct perf_event_attr *attr);
 
-/* May the reader know where the kernel is? Samples of it and /proc/kallsyms both tell. */
+/* May the reader know kernel addresses? This needs the rights to samples and to kallsyms. */
 static inline bool perf_may_know_kernel(void)
 {
 	return !perf_allow_kernel() && kallsyms_show_value(current_cred());
 }
 
-/* Whoever reads pays. Nobody is killed to make room for a copy. */
+/* Charge the reader's memory cgroup, and do not invoke the OOM killer for a copy. */
 #define PERF_COPY_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /**
- * struct perf_copy_event - an event that records may be of
+ * struct perf_copy_event - an event that may have records in a copy
  * @id:		its id
  * @owner:	id of the event whose buffer it writes to, or 0
  * @cpu:	its CPU, or -1
- * @size:	bytes of its own buffer, if it has one; and then:
- * @writers:	how many of these events write to it
- * @names:	some of them tell of tasks
- * @follows:	it tells of tasks, and has not been stopped
- * @attr:	as its creator passed it
- * @left_out:	what its records do not have, but readers get, see perf_wide_type()
- * @pid_ns:	that its pids are of, with a reference
- * @format:	of its tracepoint, with a reference, or NULL
- * @name:	what people call it, or else the kernel
+ * @size:	size of its own buffer in bytes, or 0 if it has none
+ * @writers:	number of events that write to its own buffer
+ * @names:	some of these writers record names or forks of tasks
+ * @follows:	it records names of tasks, is enabled, and has missed none
+ * @attr:	the attributes that its creator passed
+ * @left_out:	fields that its records lack but readers get, see perf_wide_type()
+ * @pid_ns:	the pid namespace of its pids, with a reference
+ * @format:	the format of its tracepoint, with a reference, or NULL
+ * @name:	the name that the user gave it, or else the kernel's name
  */
 struct perf_copy_event {
 	u64			id;
@@ -87,10 +88,10 @@ struct perf_copy_event {
 };
 
 /**
- * struct perf_copy_events - the events that somebody reads
- * @nr:		how many there are
- * @max:	how many there is room for
- * @live:	they record
+ * struct perf_copy_events - the events of a source
+ * @nr:		number of events
+ * @max:	number of events that there is room for
+ * @live:	they are neither of a snapshot nor stopped
  * @all:	the events, ordered by id
  */
 struct perf_copy_events {
@@ -101,16 +102,16 @@ struct perf_copy_events {
 };
 
 /**
- * struct perf_copy - what a buffer held
+ * struct perf_copy - a private copy of a buffer
  * @owner:	id of the event that has the buffer
  * @cpu:	its CPU, or -1
- * @whole:	nothing that was ever written is missing
- * @pages:	what the copy takes
- * @nr:		number of records, all of them whole
- * @len:	where they end
- * @skip:	where they begin in @data
+ * @whole:	the copy has all records that were ever written to the buffer
+ * @pages:	pages that are allocated for the copy
+ * @nr:		number of records, all of them complete
+ * @len:	offset in @data where the records end
+ * @skip:	offset in @data where the records begin
  * @data:	the records, as they were in the buffer
- * @starts:	where each of them starts, in units of eight bytes; the oldest first
+ * @starts:	offset of each record in @data, in units of eight bytes; the oldest first
  */
 struct perf_copy {
 	u64			owner;
@@ -125,9 +126,9 @@ struct perf_copy {
 };
 
 /**
- * struct perf_copy_garbage - what has copies that nobody needs any more
- * @node:	in the list of all that is to be freed
- * @free:	frees it
+ * struct perf_copy_garbage - an object with copies, which a worker frees later
+ * @node:	entry in the list of the objects to free
+ * @free:	frees the object
  */
 struct perf_copy_garbage {
 	struct llist_node	node;
@@ -140,7 +141,7 @@ perf_copy_header(const struct perf_copy *copy, unsigned long i)
 	return copy->data + copy->starts[i] * sizeof(u64);
 }
 
-/* The record at @pos of @len bytes, which nobody has checked; NULL if there is none */
+/* The record at @pos, of @len bytes of untrusted data; NULL if there is no valid record */
 static inline const struct perf_event_header *
 perf_next_record(const void *data, size_t len, size_t pos)
 {
@@ -152,7 +153,7 @@ perf_next_record(const void *data, size_t len, size_t pos)
 	return header;
 }
 
-/* It tells of tasks and their maps, and has no samples of its own. */
+/* A dummy event records tasks and their maps, but has no samples. */
 static inline bool perf_copy_is_sideband(const struct perf_copy_event *event)
 {
 	return event->attr.type == PERF_TYPE_SOFTWARE &&
@@ -166,22 +167,22 @@ perf_copy_events_end(const struct perf_copy_events *events)
 }
 
 /**
- * struct perf_copy_source - what a reader reads; belongs to it
- * @get_events:	what records may be of, with the creds of who reads; or an error
- * @copy:	what the buffer of an event held; NULL if there is none any more; or an error
- * @check:	0, or an error if there is nothing to read any more
- * @free:	frees all of it
- * @tasks:	records of tasks that are older, or NULL. Nothing in them is trusted
- * @tasks_len:	bytes of these
- * @before:	tasks that came later may have the pid of one that was recorded; in ns of
- *		CLOCK_BOOTTIME
- * @copied:	there is one buffer alone: @copy hands over what was copied of it before, and
- *		what is reserved for that
- * @viewer:	whoever is in this pid namespace may see the tasks that it has; NULL: names of
- *		tasks that are alive are not to be taken from them one by one
- * @clock_offset: what to add to CLOCK_MONOTONIC to get the time of a record, if @viewer
+ * struct perf_copy_source - the events and buffers that a reader reads; owned by the reader
+ * @get_events:	returns the events, or an error; called with the reader's creds
+ * @copy:	returns a copy of an event's buffer; NULL if the buffer is gone; or an error
+ * @check:	returns 0, or an error if the source is gone
+ * @free:	frees the source
+ * @tasks:	records of tasks from before the recording, or NULL; untrusted data
+ * @tasks_len:	number of bytes in @tasks
+ * @before:	time in ns of CLOCK_BOOTTIME. A task that started later may have reused the pid
+ *		of a recorded task
+ * @copied:	the source is a single buffer, copied in advance. @copy hands over this copy
+ *		and the pages that are reserved for it
+ * @viewer:	the reader's pid namespace: names of living tasks that are visible there are
+ *		looked up one by one; NULL: do not look them up
+ * @clock_offset: only with @viewer: add it to CLOCK_MONOTONIC to get the time of a record
  *
- * All are called without a lock.
+ * All callbacks are called without a lock.
  */
 struct perf_copy_source {
 	struct perf_copy_events	*(*get_events)(struct perf_copy_source *source);
@@ -198,14 +199,15 @@ struct perf_copy_source {
 };
 
 /**
- * struct perf_copy_from - a buffer that is to be copied
- * @rb:		the buffer, of which the caller has a reference
- * @cpu:	that its writers are on; -1 if they follow
- * @target:	this task, of which the caller has a reference
- * @forward:	its writers wait for who reads, see perf_event_mmap_page::data_tail
+ * struct perf_copy_from - a buffer to copy
+ * @rb:		the buffer, with a reference of the caller's
+ * @cpu:	the CPU on which the writers run; -1 if they follow @target
+ * @target:	the task that the events follow, with a reference of the caller's, or NULL
+ * @forward:	a forward buffer: the writers do not write beyond
+ *		perf_event_mmap_page::data_tail
  * @first:	it is the first buffer of its events
- * @done:	nobody writes any more, and got to:
- * @head:	that
+ * @done:	nobody writes any more, and @head is final
+ * @head:	position of the writers, if @done
  */
 struct perf_copy_from {
 	struct perf_buffer	*rb;
@@ -218,10 +220,10 @@ struct perf_copy_from {
 };
 
 /**
- * struct perf_head_read - how far the writers of a buffer are
+ * struct perf_head_read - position of the writers of a backward buffer
  * @rb:		the buffer
- * @head:	up to where they have reserved space; it counts down
- * @writing:	a record there is not complete
+ * @head:	position down to which the writers have reserved space
+ * @writing:	a record is not complete
  */
 struct perf_head_read {
 	struct perf_buffer	*rb;
@@ -246,22 +248,24 @@ struct perf_copy *perf_copy_make(const struct perf_copy_from *from,
 void perf_copy_free(struct perf_copy *copy);
 
 /**
- * struct perf_copy_record - a record of a copy
+ * struct perf_copy_record - a decoded record of a copy
  * @header:	the record itself
- * @event:	the event that it is of; NULL if that is not known any more
+ * @event:	the event that wrote it; NULL if it is not known any more
  * @has_time:	@time is known
- * @has_tid:	@pid and @tid are known, and @event is
- * @time:	when, or 0
- * @pid:	of the process
- * @tid:	of the task
- * @cpu:	where
- * @ip:		of a sample; what is not in it is 0, for all that follow
- * @addr:	of a sample
- * @period:	of a sample
- * @nr_ips:	of its call chain
+ * @has_tid:	@pid and @tid are known, and so is @event
+ * @time:	time of the record, or 0
+ * @pid:	pid of the process
+ * @tid:	tid of the task
+ * @cpu:	the CPU, or -1
+ * @ip:		instruction pointer of a sample
+ * @addr:	address of a sample
+ * @period:	period of a sample
+ * @nr_ips:	number of entries of the call chain
  * @ips:	the call chain
- * @raw_size:	bytes of what a tracepoint recorded
- * @raw:	that
+ * @raw_size:	number of bytes in @raw
+ * @raw:	data of a tracepoint
+ *
+ * Fields from @ip on are 0 if the record does not have them.
  */
 struct perf_copy_record {
 	const struct perf_event_header	*header;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What tasks were called at the time of a record.
+ * Find the name (comm) that a task had at the time of a record.
  *
- * That is known from what tells of tasks: a task had the name of the one that forked it
- * until it got another one.
+ * COMM and FORK records tell the names: a child has the name of its parent until a COMM record
+ * names it.
  *
- * A task of which these records say nothing has kept its name for as long as they cover. So
- * the names of all tasks that are alive are noted before anything is copied, and hold for
- * records from a time on since when nothing that tells of tasks is missing. Nothing else
- * that happens later can give a record another name: a reader gets the same lines, however
- * often it goes back.
+ * A task without such records has kept its name for as long as they are complete. So readers
+ * note the names of all living tasks before they copy a buffer. These names apply to records
+ * that are newer than the last gap in the COMM and FORK records. Nothing that happens later
+ * changes the name of a record: a reader that seeks back gets the same lines again.
  *
- * A single buffer of a process need not tell of all names. There, a task of which its records
- * say nothing is called as it is now, for as long as it has been there.
+ * A single buffer of a process may lack COMM records of some tasks. Tasks without such records
+ * get their current name there, for records since the start of the task.
  */
 #include <linux/mm.h>
 #include <linux/perf_event.h>
@@ -31,16 +30,16 @@
 
 #include "read.h"
 
-/* From child to parent, until there is a name: each of them forked and did nothing else. */
+/* Maximum number of steps from a child to its parent in search of a name */
 #define PERF_COMM_FORKS	100
 
 /**
- * struct perf_comm - a task has a name from here on
- * @time:	when
+ * struct perf_comm - the name of a task from a given time on
+ * @time:	time since when the task has the name
  * @tid:	the task
- * @parent:	who forked it, if that is what happened
- * @forked:	that is what happened
- * @comm:	or else its name
+ * @parent:	the task that forked it, if @forked
+ * @forked:	it was forked, and has the name of its parent
+ * @comm:	its name, unless @forked
  */
 struct perf_comm {
 	u64	time;
@@ -52,9 +51,9 @@ struct perf_comm {
 
 /**
  * struct comm_list - names of tasks
- * @nr:		how many there are
- * @max:	how many there is room for
- * @all:	the names; once they are sorted, by task and time
+ * @nr:		number of names
+ * @max:	number of names that there is room for
+ * @all:	the names, sorted by task and time after perf_comms_sort()
  */
 struct comm_list {
 	size_t			nr;
@@ -63,11 +62,11 @@ struct comm_list {
 };
 
 /**
- * struct perf_comms - what tasks were called
- * @pid_ns:	that the tasks are named by; a reference of the caller's
- * @told:	by records
- * @live:	by the tasks themselves, each once
- * @since:	when nothing that tells of tasks is missing; U64_MAX if that is not known
+ * struct perf_comms - names of tasks
+ * @pid_ns:	the pid namespace of the tids, with a reference of the caller's
+ * @told:	names from records
+ * @live:	names of living tasks, one for each task
+ * @since:	time since when no COMM and FORK records are missing; U64_MAX if unknown
  */
 struct perf_comms {
 	struct pid_namespace	*pid_ns;
@@ -78,8 +77,8 @@ struct perf_comms {
 
 /**
  * perf_comms_alloc - allocate a list without names
- * @pid_ns:	that its tasks are named by, which the caller keeps. Tasks of records whose
- *		events have another one get no name
+ * @pid_ns:	the pid namespace of its tids, which the caller keeps alive. Records of events
+ *		in another pid namespace get no names
  *
  * Return: the list, or NULL.
  */
@@ -146,7 +145,7 @@ static struct perf_comm *new_comm(struct comm_list *list)
 
 /**
  * perf_next_task - find the next task of a pid namespace
- * @nr:		in: the number to begin at; out: that of the task
+ * @nr:		in: the first pid to try; out: the pid of the task
  * @pid_ns:	the pid namespace
  *
  * Return: the task, with a reference; NULL after the last one.
@@ -167,11 +166,11 @@ struct task_struct *perf_next_task(int *nr, struct pid_namespace *pid_ns)
 }
 
 /**
- * perf_comms_add_live - note the names of all tasks that there are
+ * perf_comms_add_live - note the names of all living tasks
  * @comms:	the list
  *
- * Called before anything is copied, if all is copied that tells of tasks: names that change
- * after this are then found there.
+ * Called before any buffer is copied, if the buffers have all COMM and FORK records. Names
+ * that change after this call are then found in the copies.
  *
  * Return: 0, -ENOMEM, or -EINTR.
  */
@@ -198,10 +197,10 @@ int perf_comms_add_live(struct perf_comms *comms)
 }
 
 /**
- * perf_may_know_name - may the caller know what a task is called?
+ * perf_may_know_name - may the caller know the name of a task
  * @task:	the task
  *
- * Return: true if so. Whoever may record all tasks gets their names anyway.
+ * Return: true if so. A caller that may record all tasks could get the names anyway.
  */
 bool perf_may_know_name(struct task_struct *task)
 {
@@ -209,7 +208,7 @@ bool perf_may_know_name(struct task_struct *task)
 	       ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS | PTRACE_MODE_NOAUDIT);
 }
 
-/* The task that is called @tid now, with a reference, if the reader may see it; or NULL */
+/* Find the living task @tid, if the reader may see it. Returns it with a reference, or NULL. */
 static struct task_struct *find_visible(const struct perf_copy_source *source,
 					struct pid_namespace *pid_ns, u32 tid)
 {
@@ -229,7 +228,7 @@ static struct task_struct *find_visible(const struct perf_copy_source *source,
 	return task;
 }
 
-/* From when it began on: before that, the same number was another one's. */
+/* The name is valid since the start of the task: another task may have had its tid before. */
 static int add_visible(struct perf_comms *comms, const struct perf_copy_source *source, u32 tid)
 {
 	struct task_struct *task = find_visible(source, comms->pid_ns, tid);
@@ -249,7 +248,7 @@ static int add_visible(struct perf_comms *comms, const struct perf_copy_source *
 	return comm ? 0 : -ENOMEM;
 }
 
-/* The task that a record names, or 0 */
+/* The task for whose name readers of the record look, or 0 */
 static u32 named_task(const struct perf_copy_record *record)
 {
 	const struct perf_fork_body *forked = (void *)(record->header + 1);
@@ -278,7 +277,7 @@ static int note_tasks(struct xarray *tids, const struct perf_comms *comms,
 		if (!record.event || record.event->pid_ns != comms->pid_ns)
 			continue;
 		tid = named_task(&record);
-		/* There is no task beyond. Others would take much memory. */
+		/* Larger tids are invalid, and the xarray would need much memory for them. */
 		if (tid && tid < PID_MAX_LIMIT && !xa_load(tids, tid))
 			ret = xa_err(xa_store(tids, tid, xa_mk_value(1), PERF_COPY_GFP));
 	}
@@ -286,14 +285,14 @@ static int note_tasks(struct xarray *tids, const struct perf_comms *comms,
 }
 
 /**
- * perf_comms_add_visible - note the names of tasks that a copy names and that are alive
+ * perf_comms_add_visible - note the names of living tasks that occur in a copy
  * @comms:	the list
  * @events:	the events of the copy
  * @copy:	the copy
- * @source:	where it is from; says which tasks the reader may see
+ * @source:	the source of the copy; its viewer decides which tasks are visible
  *
- * Called instead of perf_comms_add_live(), after all that records tell was added: these
- * names are only for tasks of which no record tells.
+ * Called instead of perf_comms_add_live(), after the names from records were added. The names
+ * are used only for tasks that have no names from records.
  *
  * Return: 0, -ENOMEM, or -EINTR.
  */
@@ -307,7 +306,7 @@ int perf_comms_add_visible(struct perf_comms *comms, const struct perf_copy_even
 
 	xa_init_flags(&tids, XA_FLAGS_ACCOUNT);
 	ret = note_tasks(&tids, comms, events, copy);
-	/* In the order of their numbers, as last_comm() needs them */
+	/* In the order of the tids: last_comm() relies on it. */
 	xa_for_each(&tids, tid, entry) {
 		cond_resched();
 		if (!ret && fatal_signal_pending(current))
@@ -352,17 +351,17 @@ static int add_record(struct perf_comms *comms, const struct perf_event_header *
 	return 0;
 }
 
-/* Before @record, something is missing. */
+/* Records before @record are missing. */
 static void begin_anew(struct perf_comms *comms, const struct perf_copy_record *record)
 {
 	comms->since = max(comms->since, record->has_time ? record->time : U64_MAX);
 }
 
 /**
- * perf_comms_add - add what a copy tells of tasks
+ * perf_comms_add - add names from the records of a copy
  * @comms:	the list
- * @events:	the events of the namespace
- * @copy:	the copy; NULL if there is none any more
+ * @events:	the events of the source
+ * @copy:	the copy; NULL if the buffer is gone
  *
  * Return: 0, -ENOMEM, or -EINTR.
  */
@@ -396,10 +395,10 @@ int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *even
 }
 
 /**
- * perf_comms_add_tasks - add what is known of tasks that are older
+ * perf_comms_add_tasks - add names of tasks from before the recording
  * @comms:	the list
- * @tasks:	records of them, or NULL
- * @len:	bytes of these
+ * @tasks:	COMM and FORK records of these tasks, or NULL
+ * @len:	number of bytes in @tasks
  *
  * Return: 0, -ENOMEM, or -EINTR.
  */
@@ -421,7 +420,7 @@ static int compare_comms(const void *a, const void *b)
 {
 	const struct perf_comm *x = a, *y = b;
 
-	/* sort() itself leaves the CPU to nobody. If the caller is killed, any order will do. */
+	/* sort() does not reschedule. If the caller is being killed, any order will do. */
 	cond_resched();
 	if (fatal_signal_pending(current))
 		return 0;
@@ -429,12 +428,12 @@ static int compare_comms(const void *a, const void *b)
 		return x->tid < y->tid ? -1 : 1;
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
-	/* A task that is forked and gets a name in the same moment has that one. */
+	/* At the same time a name wins over a fork, so it comes last. */
 	return y->forked - x->forked;
 }
 
 /**
- * perf_comms_sort - after the last one was added
+ * perf_comms_sort - sort the names after the last one was added
  * @comms:	the list
  *
  * Return: 0, or -EINTR if the caller is being killed.
@@ -443,12 +442,12 @@ int perf_comms_sort(struct perf_comms *comms)
 {
 	struct comm_list *told = &comms->told;
 
-	/* The others were found in this order. */
+	/* The names of living tasks are sorted already. */
 	sort(told->all, told->nr, sizeof(*told->all), compare_comms, NULL);
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* The last entry of @tid up to @time; NULL if there is none. @any: there are others. */
+/* Find the last entry of @tid up to @time, or NULL. @any: there are later entries of @tid. */
 static const struct perf_comm *last_comm(const struct comm_list *list, u32 tid, u64 time,
 					 bool *any)
 {
@@ -468,12 +467,12 @@ static const struct perf_comm *last_comm(const struct comm_list *list, u32 tid, 
 }
 
 /**
- * perf_comms_find - what was the task of a record called
+ * perf_comms_find - find the name that the task of a record had
  * @comms:	the list, sorted
  * @record:	the record
- * @comm:	out: the name, TASK_COMM_LEN bytes; anything may be in it
+ * @comm:	out: the name, TASK_COMM_LEN bytes of untrusted data
  *
- * Return: false if that is not known.
+ * Return: false if the name is not known.
  */
 bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_record *record,
 		     char *comm)
@@ -488,7 +487,7 @@ bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_reco
 		return false;
 
 	for (i = 0; i < PERF_COMM_FORKS; i++) {
-		/* In others, it is a task that is not in there. */
+		/* In a child pid namespace, 0 is a task that is not visible there. */
 		if (!tid && comms->pid_ns != &init_pid_ns)
 			return false;
 		if (!tid) {

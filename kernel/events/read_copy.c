@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Private copies of buffers, for readers in the kernel.
+ * Private copies of ring buffers, for readers in the kernel.
  *
- * A buffer is copied while its events go on writing to it, as any reader does: read
- * data_head, copy, ask how far the writers have reserved meanwhile, and keep the records
- * that end at or below that position plus the size. What is left are whole records that
- * nobody can change any more.
+ * Events keep writing to a buffer while it is copied. As any reader, this code reads
+ * data_head, copies the buffer, and then finds out how far the writers have reserved space
+ * meanwhile. It keeps the records that end at or below that position plus the size. These
+ * records are complete, and writers had not overwritten them before they were copied.
  */
 #include <linux/atomic.h>
 #include <linux/bsearch.h>
@@ -26,7 +26,7 @@
 #include "internal.h"
 #include "read.h"
 
-/* How often a copy is begun anew because less than half of it was still there */
+/* Maximum number of tries until at least half of a copy was not overwritten meanwhile */
 #define PERF_COPY_TRIES	100
 
 /*
@@ -42,7 +42,7 @@ static int compare_id(const void *key, const void *elem)
 
 /**
  * perf_copy_find_event - find an event by its id
- * @events:	where to look
+ * @events:	the events to search
  * @id:		its id
  *
  * Return: the event, or NULL.
@@ -53,8 +53,8 @@ const struct perf_copy_event *perf_copy_find_event(const struct perf_copy_events
 }
 
 /**
- * perf_copy_put_events - free what perf_copy_get_events() returned
- * @events:	that, or NULL
+ * perf_copy_put_events - free what perf_copy_source::get_events() returned
+ * @events:	the events, or NULL
  */
 void perf_copy_put_events(struct perf_copy_events *events)
 {
@@ -70,8 +70,8 @@ void perf_copy_put_events(struct perf_copy_events *events)
 }
 
 /**
- * perf_copy_count_writers - find out who writes to which buffer
- * @events:	the events, of which all but that is known
+ * perf_copy_count_writers - set the fields of buffer owners that depend on the writers
+ * @events:	the events, with all other fields set
  */
 void perf_copy_count_writers(struct perf_copy_events *events)
 {
@@ -90,10 +90,10 @@ void perf_copy_count_writers(struct perf_copy_events *events)
  * Memory
  */
 
-/* Of all readers, with what they are about to allocate */
+/* Pages that all readers have reserved, allocated or not */
 static atomic_long_t perf_copy_pages;
 
-/* What they have allocated of that */
+/* Pages of these that they have allocated */
 static atomic_long_t perf_copy_held;
 
 static LLIST_HEAD(perf_copy_garbage);
@@ -112,10 +112,10 @@ static void free_garbage(struct work_struct *work)
 static DECLARE_WORK(perf_copy_work, free_garbage);
 
 /**
- * perf_copy_free_later - have a worker free what was copied
- * @garbage:	what has it
+ * perf_copy_free_later - have a worker free copies
+ * @garbage:	the object that has the copies
  *
- * It can be gigabytes, and whoever closes a file has locks of kernfs.
+ * Copies can have gigabytes, and kernfs holds locks while it releases a file.
  */
 void perf_copy_free_later(struct perf_copy_garbage *garbage)
 {
@@ -124,12 +124,12 @@ void perf_copy_free_later(struct perf_copy_garbage *garbage)
 }
 
 /**
- * perf_memory_left - may so much be allocated for buffers
+ * perf_memory_left - is there enough memory to allocate buffers
  * @pages:	number of pages, all that are going to be allocated at once
  *
- * Order-0 allocations only fail when all is gone, and then others have nothing.
+ * Order-0 allocations fail only when no memory is left for anybody, so check in advance.
  *
- * Return: false if it is more than half of what is available.
+ * Return: false if @pages is more than half of the available memory.
  */
 bool perf_memory_left(unsigned long pages)
 {
@@ -137,7 +137,7 @@ bool perf_memory_left(unsigned long pages)
 }
 
 /**
- * perf_copy_flush - wait until what is no longer needed is freed
+ * perf_copy_flush - wait until perf_copy_free_later() has freed all objects
  *
  * Called without a lock.
  */
@@ -147,8 +147,9 @@ void perf_copy_flush(void)
 }
 
 /*
- * What readers have allocated is not available any more, but it is part of what they share.
- * Root is not refused for what others hold: only for what is going to be allocated at once.
+ * All readers together get half of the memory that they hold or that is available. A reader
+ * with CAP_SYS_ADMIN does not fail because of what others hold. It fails only if pages that
+ * are reserved but not allocated yet exceed half of the available memory.
  */
 static bool reserve(unsigned long pages)
 {
@@ -166,27 +167,27 @@ static bool reserve(unsigned long pages)
 }
 
 /**
- * perf_copy_reserve - may so much be allocated for copies
+ * perf_copy_reserve - reserve memory for copies
  * @pages:	number of pages
  *
- * perf_copy_unreserve() undoes it, and perf_copy_allocated() is called in between. Called
- * without a lock, with the creds of who reads.
+ * The caller reports allocations with perf_copy_allocated(), and ends the reservation with
+ * perf_copy_unreserve(). Called without a lock, with the reader's creds.
  *
- * Return: 0, or -ENOMEM if all readers together would have more than half of what there is
- * for them; with CAP_SYS_ADMIN, if what they are about to allocate is more than half of what
- * is left.
+ * Return: 0, or -ENOMEM if all readers together would get more than half of the memory that
+ * they hold or that is available; with CAP_SYS_ADMIN, if what they have not allocated yet is
+ * more than half of the available memory.
  */
 int perf_copy_reserve(unsigned long pages)
 {
 	if (reserve(pages))
 		return 0;
-	/* There may be some that is being freed. */
+	/* A worker may be freeing copies. */
 	perf_copy_flush();
 	return reserve(pages) ? 0 : -ENOMEM;
 }
 
 /**
- * perf_copy_unreserve - give back what perf_copy_reserve() allowed
+ * perf_copy_unreserve - give back memory that perf_copy_reserve() reserved
  * @pages:	number of pages
  */
 void perf_copy_unreserve(unsigned long pages)
@@ -195,22 +196,22 @@ void perf_copy_unreserve(unsigned long pages)
 }
 
 /**
- * perf_copy_allocated - tell that what perf_copy_reserve() allowed is allocated
- * @pages:	number of pages; negative when they are free again, and still reserved
+ * perf_copy_allocated - account allocations of pages that are reserved
+ * @pages:	number of pages; negative when they were freed, but are still reserved
  */
 void perf_copy_allocated(long pages)
 {
 	atomic_long_add(pages, &perf_copy_held);
 }
 
-/* Where each record starts, and the smallest are a header alone */
+/* Size of perf_copy::starts for @nr records */
 static unsigned long index_bytes(unsigned long nr)
 {
 	return array_size(nr, sizeof(u32));
 }
 
 /**
- * perf_copy_max_pages - what the copy of a buffer can take
+ * perf_copy_max_pages - maximum size of the copy of a buffer
  * @owner:	the event that has the buffer
  *
  * Return: the number of pages.
@@ -234,13 +235,13 @@ static void read_head(void *arg)
 }
 
 /**
- * perf_read_head - find out how far the writers of a buffer are
+ * perf_read_head - get the position of the writers of a buffer
  * @rb:		the buffer
- * @cpu:	that they are on
+ * @cpu:	the CPU on which they run
  *
- * They reserve space on their CPU with interrupts on, before they publish anything in
- * data_head, so it is read there: what an interrupt in between has overwritten is then
- * known.
+ * Writers reserve space with interrupts on, before they publish it in data_head. This reads
+ * the position on the CPU of the writers, so that it includes everything that an interrupt
+ * there has overwritten.
  *
  * Return: the head, and whether a record was being written.
  */
@@ -263,7 +264,7 @@ static void copy_ring(void *to, struct perf_buffer *rb, unsigned long pos, unsig
 		unsigned long here = offset & (page_size - 1);
 		unsigned long n = min(len, page_size - here);
 
-		/* It may be written to meanwhile: what that spoils is dropped later. */
+		/* Writers may overwrite it meanwhile: the caller drops spoiled records. */
 		data_race(memcpy(to, rb->data_pages[offset / page_size] + here, n));
 		to += n;
 		pos += n;
@@ -273,8 +274,8 @@ static void copy_ring(void *to, struct perf_buffer *rb, unsigned long pos, unsig
 }
 
 /*
- * How much of @rb was written to. @head counts down from 0. On 32 bit it comes around after a
- * while: there, what was never written is taken as well. It is zero, and no record.
+ * How many bytes of @rb were written. @head counts down from 0. On 32 bit it wraps around, so
+ * take the whole buffer: bytes that were never written are zero, which is no valid record.
  */
 static unsigned long written(struct perf_buffer *rb, unsigned long head)
 {
@@ -285,12 +286,12 @@ static unsigned long reserved_head(const struct perf_copy_from *from)
 {
 	int cpu;
 
-	smp_rmb(); /* What was copied was written before the task left for this CPU. */
+	smp_rmb(); /* The head read below must include all writes that the copy has seen. */
 	cpu = from->target ? task_cpu(from->target) : from->cpu;
 	return from->done ? from->head : perf_read_head(from->rb, cpu).head;
 }
 
-/* Returns whether at least half of it is good. */
+/* Returns whether at least half of the copy was not overwritten meanwhile. */
 static bool try_copy(struct perf_copy *copy, const struct perf_copy_from *from, unsigned long max)
 {
 	struct perf_buffer *rb = from->rb;
@@ -306,15 +307,15 @@ static bool try_copy(struct perf_copy *copy, const struct perf_copy_from *from, 
 	copy->len = 0;
 	if (!(head & (sizeof(u64) - 1)) && overwritten < size)
 		copy->len = min(len, size - overwritten);
-	/* On 32 bit, nobody knows. */
+	/* On 32 bit the head may have wrapped around. */
 	copy->whole = IS_ENABLED(CONFIG_64BIT) && from->first && copy->len == -head;
 	return copy->len >= len / 2;
 }
 
 /*
- * Its writers wait for whoever reads, who says in data_tail how far that is. Whoever has it
- * mapped can write what they like to the tail, to the head and between them: then there
- * may be anything in the copy, but it is of this buffer.
+ * The writers of a forward buffer do not write beyond data_tail, which user space advances.
+ * A process that maps the buffer can write anything to the tail, the head, and the data. The
+ * copy may then have any contents, but only from this buffer.
  */
 static bool try_copy_forward(struct perf_copy *copy, const struct perf_copy_from *from,
 			     unsigned long max)
@@ -333,7 +334,7 @@ static bool try_copy_forward(struct perf_copy *copy, const struct perf_copy_from
 	len = min(len, max);
 	copy_ring(copy->data, from->rb, tail, len);
 
-	smp_rmb(); /* The writers go on as far as the tail allows, and it may have moved. */
+	smp_rmb(); /* Records before a new tail may have been overwritten: read it last. */
 	begin = READ_ONCE(page->data_tail);
 	if (begin & (sizeof(u64) - 1) || begin - tail > len)
 		return false;
@@ -348,7 +349,7 @@ static void add_pages(struct perf_copy *copy, unsigned long pages)
 	perf_copy_allocated(pages);
 }
 
-/* A large buffer has millions of them. */
+/* Called for each record: a large buffer has millions of them. */
 static int rest_after(unsigned long nr)
 {
 	if (nr % 4096)
@@ -357,7 +358,7 @@ static int rest_after(unsigned long nr)
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* Counts the records, and cuts off what is none. */
+/* Count the records, and cut off trailing bytes that are no valid record. */
 static int count_records(struct perf_copy *copy)
 {
 	const struct perf_event_header *header;
@@ -399,7 +400,10 @@ static int index_records(struct perf_copy *copy, bool forward)
 		ret = rest_after(i);
 		if (ret)
 			return ret;
-		/* It was written together with the newer one behind it, and tells of before. */
+		/*
+		 * A LOST record was written together with the newer record behind it, but
+		 * describes what was lost before that record. Swap them.
+		 */
 		if (perf_copy_header(copy, i)->type == PERF_RECORD_LOST) {
 			swap(copy->starts[i], copy->starts[i - 1]);
 			i++;
@@ -408,7 +412,7 @@ static int index_records(struct perf_copy *copy, bool forward)
 	return 0;
 }
 
-/* Until it has been filled once, there is no need for as much as it can take. */
+/* A buffer that has never been full needs a smaller copy. */
 static unsigned long bytes_held(const struct perf_copy_from *from)
 {
 	unsigned long head = READ_ONCE(from->rb->user_page->data_head);
@@ -418,7 +422,7 @@ static unsigned long bytes_held(const struct perf_copy_from *from)
 	return min(written(from->rb, head) + PAGE_SIZE, perf_data_size(from->rb));
 }
 
-/* No more than @max: so much the caller has reserved. */
+/* Copy at most @max bytes: the caller has reserved no more. */
 static int fill_copy(struct perf_copy *copy, const struct perf_copy_from *from, unsigned long max)
 {
 	bool (*try)(struct perf_copy *copy, const struct perf_copy_from *from, unsigned long max);
@@ -434,7 +438,7 @@ static int fill_copy(struct perf_copy *copy, const struct perf_copy_from *from, 
 		return -ENOMEM;
 	add_pages(copy, PFN_UP(max));
 
-	/* The writers may have been faster, or the reader have lost its CPU. */
+	/* Try again if the writers were faster, or the reader was preempted. */
 	do {
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -460,17 +464,17 @@ void perf_copy_free(struct perf_copy *copy)
 }
 
 /**
- * perf_copy_make - copy what a buffer holds
+ * perf_copy_make - copy a buffer
  * @from:	the buffer
  * @owner:	the event that has it
  *
- * Called without a lock, after perf_copy_reserve() for perf_copy_max_pages(). What has become
- * larger since is copied in part.
+ * Called without a lock, after perf_copy_reserve() for perf_copy_max_pages(). A buffer that
+ * has become larger since is copied in part.
  *
  * Return: the copy, which may be empty; or
  *  -ENOMEM	out of memory
  *  -EINTR	the caller is being killed
- *  -EAGAIN	the buffer is a forward one, and its data_tail makes no sense
+ *  -EAGAIN	the buffer is a forward one, and its data_tail is invalid
  */
 struct perf_copy *perf_copy_make(const struct perf_copy_from *from,
 				 const struct perf_copy_event *owner)

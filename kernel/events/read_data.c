@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What was recorded, as a perf.data stream in pipe format.
+ * Records as a perf.data stream in pipe format.
  *
- * Any perf with libtraceevent reads it, from a pipe or from a file that it was copied to,
- * also one that knows nothing of persistent events. The stream is made while it is read, one
- * buffer at a time:
+ * Any perf with libtraceevent reads the stream, from a pipe or from a file. It need not know
+ * persistent events. The stream is made while it is read, one buffer at a time:
  *
- *   the events, their names, formats of tracepoints, the kernel
- *   tasks that are older than what is read, if it tells of them
- *   samples, CPU after CPU, each after the modules that it calls
- *   what tells of tasks, of all CPUs
- *   tasks that are alive, and what they run
+ *   events with their names, formats of tracepoints, the kernel
+ *   tasks from before the recording, if the source has records of them
+ *   samples, CPU after CPU; modules come before the samples of a CPU that use their code
+ *   records of tasks from the side-band buffers of all CPUs
+ *   living tasks, and their executable maps
  *
- * Tasks come last, as there may be many: what is overwritten meanwhile must not be what
- * somebody wants to read.
+ * The last two parts come late, as they may be large: the samples must not be overwritten
+ * while the reader is still reading about tasks.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
@@ -30,7 +29,7 @@
 #include "read.h"
 #include "read_data.h"
 
-/* Of what there is no bound for, no more than about this is made before it is read. */
+/* Approximate limit of output in memory, for parts of the stream that have no other limit */
 #define PERF_STREAM_CHUNK	SZ_64K
 
 enum perf_stream_stage {
@@ -44,24 +43,24 @@ enum perf_stream_stage {
 
 /**
  * struct perf_stream - a stream that is being read
- * @source:	where it is from
- * @cpu:	of that CPU alone, or -1
- * @events:	its events
- * @stage:	what comes next
- * @next_event:	whose buffer comes next
- * @tasks_pos:	bytes that were written of what is known of older tasks
- * @told:	what records have told of tasks, see struct perf_living
- * @living:	tasks that are alive
- * @modules:	modules that were told of
- * @out:	what was made
- * @out_read:	bytes of that which were read
- * @copy:	the buffer that is read after that, or NULL
- * @pages:	that were reserved for it
- * @no_samples:	its samples are left out
- * @record:	the next record of it
- * @record_read: bytes of that which were read
- * @record_event: that it is of, or NULL
- * @garbage:	when nobody needs it any more
+ * @source:	the source of the events and copies
+ * @cpu:	show samples of this CPU only; or -1
+ * @events:	the events of the source
+ * @stage:	the next part of the stream
+ * @next_event:	index of the event whose buffer comes next
+ * @tasks_pos:	position in perf_copy_source::tasks
+ * @told:	PERF_TOLD_... of each task, see struct perf_living
+ * @living:	the walk over the living tasks
+ * @modules:	modules that the stream has described
+ * @out:	output that was made
+ * @out_read:	bytes of @out that were read
+ * @copy:	the copy to read after @out, or NULL
+ * @pages:	pages that are reserved for @copy
+ * @no_samples:	leave out the samples of @copy
+ * @record:	index of the next record of @copy
+ * @record_read: bytes of this record that were read
+ * @record_event: the event that wrote this record, or NULL
+ * @garbage:	for perf_copy_free_later()
  */
 struct perf_stream {
 	struct perf_copy_source		*source;
@@ -91,14 +90,14 @@ static int check_killed(void)
 }
 
 /*
- * What is known of tasks
+ * Tasks
  */
 
 static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 {
 	void *old;
 
-	/* There is no such task. Others would take much memory. */
+	/* Larger tids are invalid, and the xarray would need much memory for them. */
 	if (tid >= PID_MAX_LIMIT)
 		return 0;
 	old = xa_load(&stream->told, tid);
@@ -109,7 +108,7 @@ static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 	return xa_err(xa_store(&stream->told, tid, xa_mk_value(what), PERF_COPY_GFP));
 }
 
-/* What follows an exec is in the same buffers, if these have maps at all. */
+/* After an exec, the buffers have all maps of the task, if the event records maps. */
 static int note_comm(struct perf_stream *stream, const struct perf_event_header *header,
 		     bool has_maps)
 {
@@ -123,7 +122,10 @@ static int note_comm(struct perf_stream *stream, const struct perf_event_header 
 	return note_told(stream, body->tid, what);
 }
 
-/* One buffer needs the names and maps of few: to ask for all takes the locks of all. */
+/*
+ * A single buffer needs names and maps of few processes. Note which, so that the walk over the
+ * living tasks does not take the mmap_lock of all others.
+ */
 static int note_process(struct perf_stream *stream, const struct perf_copy_record *record)
 {
 	const struct perf_fork_body *forked = (void *)(record->header + 1);
@@ -132,7 +134,7 @@ static int note_process(struct perf_stream *stream, const struct perf_copy_recor
 		return 0;
 	if (record->header->type == PERF_RECORD_SAMPLE && record->has_tid)
 		return note_told(stream, record->pid, PERF_TOLD_RUNS);
-	/* A child is called as its parent was, and runs the same. */
+	/* A child starts with the name and the maps of its parent. */
 	if (record->header->type == PERF_RECORD_FORK)
 		return note_told(stream, forked->ppid, PERF_TOLD_RUNS);
 	return 0;
@@ -149,7 +151,7 @@ struct text_poke_body {
 	u16	old_len, new_len;
 } __packed;
 
-/* Bytes of the body of a record, before its text; 0: it is none that readers could fail at. */
+/* Size of the fixed part of a record's body; 0 if perf needs no check of this type of record */
 static size_t record_body(u32 type)
 {
 	switch (type) {
@@ -175,14 +177,14 @@ static size_t record_body(u32 type)
 	}
 }
 
-/* Is there a name behind the body? */
+/* Does a string follow the fixed part? */
 static bool has_text(u32 type)
 {
 	return type != PERF_RECORD_FORK && type != PERF_RECORD_EXIT &&
 	       type != PERF_RECORD_NAMESPACES && type != PERF_RECORD_TEXT_POKE;
 }
 
-/* perf copies as many bytes of a build id as the record says, to where there is room for 20. */
+/* perf copies as many bytes as the record says into an array of 20 bytes. */
 static bool has_sane_build_id(const struct perf_event_header *header)
 {
 	const struct perf_mmap2_body *body = (void *)(header + 1);
@@ -193,8 +195,8 @@ static bool has_sane_build_id(const struct perf_event_header *header)
 }
 
 /*
- * Whoever has a buffer mapped for writing may have made it up. Readers trust that text has an
- * end, and take other records for their own.
+ * A process that maps a buffer for writing can forge records. perf relies on the NUL at the
+ * end of a string, and takes records of other types for records of its own.
  */
 static bool is_sane(const struct perf_event_header *header, size_t id_size)
 {
@@ -239,7 +241,10 @@ static bool tells_of_task(u32 type)
 	}
 }
 
-/* User space wrote it, perhaps for other sample_id fields than those of the first event. */
+/*
+ * User space made the record. Its sample_id fields may differ from those of the first event,
+ * so replace them.
+ */
 static int add_older(struct perf_stream *stream, const struct perf_event_header *header,
 		     size_t id_size)
 {
@@ -256,14 +261,14 @@ static int add_older(struct perf_stream *stream, const struct perf_event_header 
 	len -= id_size;
 	start = perf_out_begin(&stream->out, header->type, header->misc);
 	perf_out_add(&stream->out, data, len);
-	/* Readers trust that text has an end. */
+	/* perf relies on the NUL at the end of a string. */
 	if (has_text(header->type) && (len == body || data[len - 1]))
 		perf_out_add(&stream->out, NULL, 1);
 	perf_out_end(&stream->out, start, true);
 	return note_comm(stream, header, false);
 }
 
-/* As they were made: for the event that tells of tasks, if there is one */
+/* User space makes these records for the side-band event, or else for the first event. */
 static size_t older_id_size(const struct perf_copy_events *events)
 {
 	const struct perf_copy_event *event;
@@ -303,7 +308,7 @@ static int make_living(struct perf_stream *stream)
 	return min(ret, 0);
 }
 
-/* Pids of several namespaces cannot be told apart. */
+/* With several pid namespaces it is unknown to which one a pid of a record belongs. */
 static bool has_one_pid_ns(const struct perf_copy_events *events)
 {
 	const struct perf_copy_event *event;
@@ -338,7 +343,7 @@ static int make_head(struct perf_stream *stream)
 	return ret;
 }
 
-/* Of side-band, that of all CPUs: a task can have got its name on any. */
+/* Side-band records of all CPUs are needed: a task may have got its name on another CPU. */
 static bool is_wanted(struct perf_stream *stream, const struct perf_copy_event *event)
 {
 	bool sideband = perf_copy_is_sideband(event) && event->writers == 1;
@@ -377,7 +382,7 @@ static int take_copy(struct perf_stream *stream, const struct perf_copy_event *e
 		perf_copy_unreserve(pages);
 		return PTR_ERR_OR_ZERO(copy);
 	}
-	/* It may hold less than there was room for. */
+	/* The buffer may have had less data than was reserved. */
 	if (pages)
 		perf_copy_unreserve(pages - copy->pages);
 	stream->pages = copy->pages;
@@ -388,7 +393,7 @@ static int take_copy(struct perf_stream *stream, const struct perf_copy_event *e
 	return perf_out_modules(&stream->out, &stream->modules, stream->events, copy);
 }
 
-/* The next buffer, which may be empty; or else the next stage. */
+/* Copy the next buffer, which may be empty; after the last one, go to the next stage. */
 static int make_copy(struct perf_stream *stream)
 {
 	const struct perf_copy_event *event;
@@ -413,7 +418,7 @@ static int make_more(struct perf_stream *stream)
 
 	out->len = 0;
 	stream->out_read = 0;
-	/* Of all events and formats; nothing else is as large. */
+	/* Only the list of all events and formats is so large: free it once it was read. */
 	if (out->max > 4 * PERF_STREAM_CHUNK)
 		perf_out_free(out);
 
@@ -440,7 +445,7 @@ static int make_more(struct perf_stream *stream)
 }
 
 /*
- * Reading it
+ * Reading
  */
 
 static size_t read_out(struct perf_stream *stream, void *buf, size_t len)
@@ -453,8 +458,9 @@ static size_t read_out(struct perf_stream *stream, void *buf, size_t len)
 }
 
 /*
- * 1 if a record is to be read. One of an event that readers have not been told of makes them
- * give up: it has left the namespace, or was never in it, or came after the stream began.
+ * Returns 1 if the stream has this record, 0 if it is left out, or an error. perf would abort
+ * at a record of an unknown event: one that has left the namespace, was never in it, or joined
+ * after the stream began.
  */
 static int check_record(struct perf_stream *stream)
 {
@@ -470,7 +476,7 @@ static int check_record(struct perf_stream *stream)
 		return 0;
 	if (!is_sane(record.header, record.event ? perf_out_id_size(&record.event->attr, 0) : 0))
 		return 0;
-	/* Without sample_id fields, nobody asks whose it is. */
+	/* Without sample_id fields, perf does not look for the event of such a record. */
 	if (!record.event && (is_sample || events->all[0].attr.sample_id_all))
 		return 0;
 	ret = note_comm(stream, record.header, record.event &&
@@ -480,7 +486,7 @@ static int check_record(struct perf_stream *stream)
 	return ret ? ret : 1;
 }
 
-/* The next record that is to be read, or NULL */
+/* Find the next record that is not left out. Returns NULL at the end of the copy. */
 static const struct perf_event_header *find_record(struct perf_stream *stream)
 {
 	struct perf_copy *copy = stream->copy;
@@ -501,13 +507,13 @@ static const struct perf_event_header *find_record(struct perf_stream *stream)
 	return perf_copy_header(copy, stream->record);
 }
 
-/* Does the buffer leave out something of this record? */
+/* Does the record lack fields that readers get? */
 static bool is_narrow(const struct perf_stream *stream)
 {
 	return stream->record_event && stream->record_event->left_out;
 }
 
-/* The next records with what is left out of them, as long as there are such */
+/* Make output of the next records that lack fields, with these fields added. */
 static int make_wide(struct perf_stream *stream, const struct perf_event_header *header, size_t len)
 {
 	stream->out.len = 0;
@@ -515,13 +521,13 @@ static int make_wide(struct perf_stream *stream, const struct perf_event_header 
 	do {
 		perf_out_wide(&stream->out, header, stream->record_event, stream->copy->cpu);
 		stream->record++;
-		/* What goes wrong does so again, when these were read. */
+		/* After an error, the next call fails again, when this output was read. */
 		header = find_record(stream);
 	} while (!IS_ERR_OR_NULL(header) && is_narrow(stream) &&
 		 stream->out.len < min_t(size_t, len, PERF_STREAM_CHUNK));
 	if (!stream->out.failed)
 		return 0;
-	/* A part of a record is none. What was read before it is told first, and then that. */
+	/* Drop the partial output. The reader gets the data read before, and then the error. */
 	stream->out.len = 0;
 	return -ENOMEM;
 }
@@ -540,7 +546,7 @@ static ssize_t read_copy(struct perf_stream *stream, void *buf, size_t len)
 		ret = make_wide(stream, header, len);
 		if (ret)
 			return ret;
-		/* Unless all of them were left out */
+		/* perf_out_wide() may have dropped all of them. */
 		if (stream->out.len)
 			return read_out(stream, buf, len);
 	}
@@ -557,10 +563,10 @@ static ssize_t read_copy(struct perf_stream *stream, void *buf, size_t len)
 /**
  * perf_stream_read - read a part of a stream
  * @stream:	the stream
- * @buf:	where to
- * @len:	bytes that there is room for
+ * @buf:	the buffer to read into
+ * @len:	its size in bytes
  *
- * Called with the creds of who reads, without a lock.
+ * Called with the reader's creds, without a lock.
  *
  * Return: the number of bytes, 0 at the end; or an error, see struct
  * perf_copy_source and perf_out_attrs(), after which the stream can only be freed.
@@ -582,7 +588,7 @@ ssize_t perf_stream_read(struct perf_stream *stream, void *buf, size_t len)
 		done += n;
 		if (n)
 			continue;
-		/* Otherwise an error would be one of what was read. */
+		/* Return what was read before making more, so that no error gets lost. */
 		if (done || stream->stage == PERF_STREAM_END)
 			break;
 		ret = make_more(stream);
@@ -617,10 +623,10 @@ void perf_stream_free(struct perf_stream *stream)
 
 /**
  * perf_stream_make - begin a stream
- * @source:	where from, which goes with the stream, or is freed here
- * @cpu:	of that CPU alone, or -1
+ * @source:	the source; the stream owns it. After an error it is freed
+ * @cpu:	show samples of this CPU only; or -1 for all CPUs
  *
- * Called with the creds of who reads, without a lock.
+ * Called with the reader's creds, without a lock.
  *
  * Return: the stream; or -ENOMEM, or see struct perf_copy_source.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A perf.data stream, in memory until somebody reads it.
+ * Declarations that the files share which make a perf.data stream in memory.
  */
 #ifndef _KERNEL_EVENTS_READ_DATA_H
 #define _KERNEL_EVENTS_READ_DATA_H
@@ -43,13 +43,13 @@ struct perf_mmap2_body {
 };
 
 /**
- * struct perf_out - bytes that are to be read
+ * struct perf_out - output that a reader has not read yet
  * @data:	the bytes
- * @len:	how many there are
- * @max:	how many there is room for
- * @id_size:	bytes of the sample_id fields behind records that are no samples, see
+ * @len:	number of bytes
+ * @max:	number of bytes that there is room for
+ * @id_size:	size of the sample_id fields at the end of each record that is no sample, see
  *		perf_out_id_size()
- * @failed:	there was no memory for some of them
+ * @failed:	out of memory: @data is incomplete
  */
 struct perf_out {
 	void		*data;
@@ -76,10 +76,10 @@ void perf_out_wide(struct perf_out *out, const struct perf_event_header *header,
 		   const struct perf_copy_event *event, int cpu);
 
 /**
- * struct perf_modules - modules that are known to the reader of a stream
- * @nr:		how many
- * @max:	how many there is room for
- * @bases:	where their code starts
+ * struct perf_modules - modules that the stream has described
+ * @nr:		number of modules
+ * @max:	number of modules that there is room for
+ * @bases:	start address of the code of each module
  */
 struct perf_modules {
 	unsigned int	nr;
@@ -87,20 +87,20 @@ struct perf_modules {
 	unsigned long	*bases;
 };
 
-/* What records have told of a task, in perf_living::told */
+/* What the stream has said about a task, in perf_living::told */
 #define PERF_TOLD_NAME	BIT(0)
-#define PERF_TOLD_MAPS	BIT(1)	/* of all that it runs */
-#define PERF_TOLD_RUNS	BIT(2)	/* a process that there are records of */
+#define PERF_TOLD_MAPS	BIT(1)	/* all of its executable maps */
+#define PERF_TOLD_RUNS	BIT(2)	/* a process that has samples, or has forked */
 
 /**
- * struct perf_living - tasks that are alive, while they are written
- * @pid_ns:	those of this namespace, and by its pids
- * @before:	that are older than this, in ns of CLOCK_BOOTTIME: whoever came later may have
- *		the pid of another one that was recorded
- * @recorded:	only those of processes that there are records of
- * @told:	what records have told of them, by pid
- * @tid:	the last one that was written, or 0
- * @address:	where its maps go on that are missing yet, or 0
+ * struct perf_living - a walk over the living tasks, which adds them to the stream
+ * @pid_ns:	the pid namespace of the tasks and of their pids
+ * @before:	skip tasks that started at or after this time, in ns of CLOCK_BOOTTIME: they may
+ *		have reused the pid of a recorded task
+ * @recorded:	skip processes that have no records
+ * @told:	PERF_TOLD_... of each task, by pid
+ * @tid:	the last task that was added, or 0
+ * @address:	address from which maps of @tid are still missing, or 0
  */
 struct perf_living {
 	struct pid_namespace	*pid_ns;
@@ -111,7 +111,7 @@ struct perf_living {
 	unsigned long		address;
 };
 
-/* Of the linker: notes of the kernel, its build id among them */
+/* Linker symbols around the notes of the kernel, which include its build id */
 extern const void __start_notes;
 extern const void __stop_notes;
 

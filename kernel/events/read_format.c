@@ -2,10 +2,10 @@
 /*
  * Formats of tracepoints, kept for as long as there may be records of them.
  *
- * A live event keeps its tracepoint registered. A snapshot does not: the module or the
- * probe may be gone, and its type number may be in use again, when somebody reads the
- * snapshot. So each member has a copy of what is needed to make sense of its records, which
- * its snapshots take over. Equal copies are shared.
+ * A live event keeps its tracepoint registered. A snapshot does not: when somebody reads the
+ * snapshot, the module or the probe may be gone, and its type number may be in use again. So
+ * each member has a copy of the format, and its snapshots share it. Members with equal formats
+ * share one copy.
  */
 #include <linux/hashtable.h>
 #include <linux/perf_event.h>
@@ -24,7 +24,7 @@ static const struct {
 	u32		type;
 	u64		config;
 } perf_known_events[] = {
-	/* Of several names the first one is printed. */
+	/* If an event has several names, the first one is printed. */
 	{ "cpu-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
 	{ "task-clock",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
 	{ "page-faults",	PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
@@ -54,10 +54,10 @@ static const struct {
 };
 
 /**
- * perf_known_name - the name that is printed for an event
- * @attr:	the event
+ * perf_known_name - get the name of a generic event
+ * @attr:	attributes of the event
  *
- * Return: the name, or NULL if it takes more than that to say what it is.
+ * Return: the name, or NULL if no name describes the event completely.
  */
 const char *perf_known_name(const struct perf_event_attr *attr)
 {
@@ -97,8 +97,8 @@ bool perf_known_event(const char *name, struct perf_event_attr *attr)
 #ifdef CONFIG_EVENT_TRACING
 
 static DEFINE_HASHTABLE(perf_formats, 6);
-/* Innermost; events are freed, and formats with them, in callbacks of RCU, too. */
-static DEFINE_SPINLOCK(perf_format_lock); /* of perf_formats */
+/* An innermost lock. Taken with interrupts off: RCU callbacks free events and their formats. */
+static DEFINE_SPINLOCK(perf_format_lock); /* protects perf_formats */
 
 struct field_walk {
 	struct perf_format	*format;
@@ -121,12 +121,12 @@ static int copy_field(const struct perf_trace_field *field, void *data)
 	*copy = *field;
 	copy->name = kstrdup_const(field->name, PERF_FORMAT_GFP);
 	copy->type = kstrdup_const(field->type, PERF_FORMAT_GFP);
-	/* Also half of it is freed. */
+	/* Count it even if only half of it was copied: free_format() frees both strings. */
 	walk->nr++;
 	return copy->name && copy->type ? 0 : -ENOMEM;
 }
 
-/* Is there a difference? */
+/* Returns 1 if the field differs from its copy. */
 static int compare_field(const struct perf_trace_field *field, void *data)
 {
 	struct field_walk *walk = data;
@@ -203,9 +203,9 @@ static struct perf_format *find_format(struct trace_event_call *call)
 }
 
 /**
- * perf_format_get - the format of the tracepoint of an event
- * @event:	the event, which keeps its tracepoint meanwhile
- * @format:	out: the format, with a reference of the caller's; NULL if @event is of no
+ * perf_format_get - get the format of the tracepoint of an event
+ * @event:	the event, which keeps its tracepoint registered meanwhile
+ * @format:	out: the format, with a reference for the caller; NULL if @event has no
  *		tracepoint
  *
  * Return: 0 or -ENOMEM.
@@ -263,7 +263,7 @@ void perf_format_put(struct perf_format *format)
 
 	if (!format)
 		return;
-	/* find_format() is not to find it any more. */
+	/* Under the lock, so that find_format() does not find a format without references. */
 	spin_lock_irqsave(&perf_format_lock, flags);
 	last = refcount_dec_and_test(&format->refs);
 	if (last)

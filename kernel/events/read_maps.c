@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What code there is, and what tasks: what resolves the addresses and names the tasks of a
- * perf.data stream.
+ * Records about the kernel, its modules, and living tasks. perf needs them to resolve the
+ * addresses and to name the tasks of a perf.data stream.
  */
 #include <linux/bits.h>
 #include <linux/buildid.h>
@@ -38,7 +38,7 @@
 
 #define KERNEL_BUILD_ID_SIZE	20
 
-/* A name follows. */
+/* Body of PERF_RECORD_HEADER_BUILD_ID; a name follows */
 struct build_id_body {
 	s32	pid;
 	u8	id[KERNEL_BUILD_ID_SIZE];
@@ -80,10 +80,10 @@ static void add_build_id(struct perf_out *out, const u8 *id, const char *name)
 }
 
 /**
- * perf_out_kernel - where the kernel is, and which one it is
- * @out:	where to
+ * perf_out_kernel - add the address and the build id of the kernel
+ * @out:	the output
  *
- * Where it is may be a secret, see perf_may_know_kernel().
+ * The address may be secret: adds nothing unless perf_may_know_kernel().
  */
 void perf_out_kernel(struct perf_out *out)
 {
@@ -92,7 +92,7 @@ void perf_out_kernel(struct perf_out *out)
 
 	if (!perf_may_know_kernel())
 		return;
-	/* The name says what is at the offset: readers find out how far it was moved. */
+	/* The name tells which symbol is at pgoff: perf computes the KASLR offset from it. */
 	add_kernel_map(out, text, (unsigned long)_end - text, text, "[kernel.kallsyms]_text");
 	if (!build_id_parse_buf(&__start_notes, id, &__stop_notes - &__start_notes))
 		add_build_id(out, id, "[kernel.kallsyms]");
@@ -127,17 +127,17 @@ static bool make_known(struct perf_modules *modules, unsigned long base)
 }
 
 /*
- * Nobody tells the kernel where the file of a module is. The name is a path all the same:
- * perf takes any other name for kallsyms, and does not look for the file with the build id.
+ * The kernel does not know the path of a module's file. Use a path nevertheless: perf would
+ * take any other name for kallsyms, and not look for the file with the build id.
  */
 #define MODULE_PATH	"/lib/modules/%s/%s.ko"
 
 /**
- * struct module_code - where the code of a module is
- * @base:	where it starts
- * @size:	bytes of it
- * @build_id:	which module it is; zeros if the kernel does not keep that
- * @name:	what perf calls it
+ * struct module_code - the code of a module
+ * @base:	its start address
+ * @size:	its size in bytes
+ * @build_id:	build id of the module; zeros if the kernel does not keep it
+ * @name:	file name for perf
  */
 struct module_code {
 	unsigned long	base;
@@ -147,7 +147,7 @@ struct module_code {
 };
 
 #ifdef CONFIG_MODULES
-/* The module that has @ip; false if there is none */
+/* Find the module whose code includes @ip. Returns false if there is none. */
 static bool find_module_at(unsigned long ip, struct module_code *code)
 {
 	const unsigned char *build_id;
@@ -208,13 +208,14 @@ static int add_modules_of(struct perf_out *out, struct perf_modules *modules,
 }
 
 /**
- * perf_out_modules - where the modules are that occur in a copy
- * @out:	where to
- * @modules:	modules that the reader knows of
+ * perf_out_modules - add the modules whose code occurs in the samples of a copy
+ * @out:	the output
+ * @modules:	modules that the stream has described; new ones are added
  * @events:	the events of the copy
  * @copy:	the copy
  *
- * Those that are there now: of others nothing is known, not even that they were others.
+ * Adds modules that are loaded now. Addresses of a module that was unloaded cannot be
+ * resolved, or another module that is there now is taken for it.
  *
  * Return: 0, -ENOMEM, or -EINTR.
  */
@@ -270,8 +271,8 @@ static const char *vma_name(struct vm_area_struct *vma, char *path)
 }
 
 /*
- * With a build id a reader does not take another program of that name. It is in memory, or
- * else missing: to read the file takes locks that are not for those who have mmap_lock.
+ * With a build id, perf does not confuse the program with another one of that name. Use the
+ * build id only if it is in memory: the caller holds mmap_lock, and must not read the file.
  */
 static bool find_build_id(struct perf_mmap2_body *body, struct vm_area_struct *vma)
 {
@@ -335,7 +336,7 @@ static void add_vma(struct perf_out *out, struct vm_area_struct *vma, u32 pid, c
 	perf_out_end(out, record, true);
 }
 
-/* From living->address on, until there is @enough */
+/* Add the maps from living->address on, until @out has @enough bytes. */
 static int add_vmas(struct perf_out *out, struct mm_struct *mm, struct perf_living *living,
 		    char *path, size_t enough)
 {
@@ -359,8 +360,9 @@ static int add_vmas(struct perf_out *out, struct mm_struct *mm, struct perf_livi
 }
 
 /*
- * What it runs, for those who may read its /proc/PID/maps. Everybody may look at themselves:
- * who reads with the creds of somebody else does not show its own to them.
+ * Get the mm of @task, if the reader may read its /proc/PID/maps. mm_access() always allows a
+ * task to see its own mm. With the overridden creds of an opener, that would show the maps of
+ * current to the opener without a check, so return NULL.
  */
 static struct mm_struct *get_mm(struct task_struct *task)
 {
@@ -389,7 +391,10 @@ static int add_maps(struct perf_out *out, struct task_struct *task, struct perf_
 		return 0;
 	}
 	path = kmalloc(PATH_MAX, PERF_COPY_GFP);
-	/* Not later, when the task may be waiting for its lock; and one goes beyond. */
+	/*
+	 * Allocate before mmap_lock is taken, as the task may be waiting for it. The last map
+	 * may exceed @enough.
+	 */
 	if (!path || !perf_out_room(out, enough + sizeof(struct perf_mmap2_body) + 2 * PATH_MAX))
 		ret = -ENOMEM;
 	else
@@ -403,13 +408,13 @@ static int add_maps(struct perf_out *out, struct task_struct *task, struct perf_
 	return ret;
 }
 
-/* The one that comes next, with a reference; NULL after the last one */
+/* Find the next task. Returns it with a reference, or NULL after the last one. */
 static struct task_struct *next_living(struct perf_living *living)
 {
 	struct task_struct *task;
 	int tid = living->tid;
 
-	/* Some of its maps are missing yet. */
+	/* If maps of the last task are still missing, continue with this task. */
 	if (!living->address)
 		tid++;
 	task = perf_next_task(&tid, living->pid_ns);
@@ -430,7 +435,7 @@ static int add_living(struct perf_out *out, struct task_struct *task, struct per
 	unsigned long told = told_of(living, living->tid);
 	u32 pid = task_tgid_nr_ns(task, living->pid_ns);
 
-	/* It may be gone. */
+	/* @pid is 0 if the task has exited. Its pid may be a reused one if it is too new. */
 	if (!pid || task->start_boottime >= living->before)
 		return 0;
 	if (living->recorded && !(told_of(living, pid) & PERF_TOLD_RUNS))
@@ -443,15 +448,15 @@ static int add_living(struct perf_out *out, struct task_struct *task, struct per
 }
 
 /**
- * perf_out_living - names of tasks that are alive, and maps of their programs
- * @out:	where to
- * @living:	which tasks; changes
- * @enough:	bytes after which the caller calls again
+ * perf_out_living - add names of living tasks, and their executable maps
+ * @out:	the output
+ * @living:	the walk over the tasks; updated
+ * @enough:	stop when the output has this many bytes
  *
- * Their records have no time, and readers apply them to all that was recorded. So there is
- * none of what other records tell with a time.
+ * These records have no time, and perf applies them to the whole recording. So do not add
+ * names or maps of tasks for which the stream has records with a time.
  *
- * Return: 1 if there may be more; 0, -ENOMEM, or -EINTR.
+ * Return: 1 if there may be more tasks; 0 after the last one; -ENOMEM, or -EINTR.
  */
 int perf_out_living(struct perf_out *out, struct perf_living *living, size_t enough)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a perf.data stream begins with: the events, what they are called, and what the
- * records of tracepoints look like. See tools/perf/Documentation/perf.data-file-format.txt.
+ * The start of a perf.data stream: the events with their names, and the formats of tracepoints.
+ * Also helpers that add any record to the stream. For the format, see
+ * tools/perf/Documentation/perf.data-file-format.txt.
  */
 #include <linux/mm.h>
 #include <linux/perf_event.h>
@@ -21,7 +22,7 @@
 #define PERF_RECORD_EVENT_UPDATE	78
 #define PERF_EVENT_UPDATE__NAME		2
 
-/* Ids in one record, whose size has 16 bits */
+/* Maximum number of ids in one record, whose size is limited to 16 bits */
 #define PERF_OUT_IDS	8000
 
 /*
@@ -29,11 +30,11 @@
  */
 
 /**
- * perf_out_room - see to it that there is room
- * @out:	where
- * @len:	for so many more bytes
+ * perf_out_room - make room for more output
+ * @out:	the output
+ * @len:	number of bytes
  *
- * Return: true if there is.
+ * Return: true if there is room; false without memory.
  */
 bool perf_out_room(struct perf_out *out, size_t len)
 {
@@ -59,7 +60,7 @@ bool perf_out_room(struct perf_out *out, size_t len)
 	return true;
 }
 
-/* @len more bytes, or NULL */
+/* Extend the output by @len bytes. Returns a pointer to them, or NULL. */
 static void *extend(struct perf_out *out, size_t len)
 {
 	if (!perf_out_room(out, len))
@@ -70,9 +71,9 @@ static void *extend(struct perf_out *out, size_t len)
 
 /**
  * perf_out_add - add bytes
- * @out:	where to
+ * @out:	the output
  * @data:	the bytes; NULL for zeros
- * @len:	how many
+ * @len:	number of bytes
  */
 void perf_out_add(struct perf_out *out, const void *data, size_t len)
 {
@@ -86,8 +87,8 @@ void perf_out_add(struct perf_out *out, const void *data, size_t len)
 
 /**
  * perf_out_printf - add text, without a NUL
- * @out:	where to
- * @fmt:	as of printk()
+ * @out:	the output
+ * @fmt:	format string like that of printk()
  */
 void perf_out_printf(struct perf_out *out, const char *fmt, ...)
 {
@@ -99,7 +100,7 @@ void perf_out_printf(struct perf_out *out, const char *fmt, ...)
 	len = vsnprintf(NULL, 0, fmt, args);
 	va_end(args);
 
-	/* And one for the NUL */
+	/* One more for the NUL, which vsnprintf() writes */
 	room = extend(out, len + 1);
 	if (!room)
 		return;
@@ -110,8 +111,8 @@ void perf_out_printf(struct perf_out *out, const char *fmt, ...)
 }
 
 /**
- * perf_out_free - free the bytes
- * @out:	of which
+ * perf_out_free - free the bytes of an output
+ * @out:	the output
  */
 void perf_out_free(struct perf_out *out)
 {
@@ -123,11 +124,11 @@ void perf_out_free(struct perf_out *out)
 
 /**
  * perf_out_begin - begin a record
- * @out:	where to
+ * @out:	the output
  * @type:	see enum perf_event_type
  * @misc:	PERF_RECORD_MISC_...
  *
- * Return: what perf_out_end() is to be told.
+ * Return: the start of the record, for perf_out_end().
  */
 size_t perf_out_begin(struct perf_out *out, u32 type, u16 misc)
 {
@@ -140,10 +141,10 @@ size_t perf_out_begin(struct perf_out *out, u32 type, u16 misc)
 
 /**
  * perf_out_end - end a record
- * @out:	where it is
- * @start:	what perf_out_begin() returned
- * @with_id:	sample_id fields follow; all of them are 0, which readers take for the first
- *		event and for the time before all others
+ * @out:	the output
+ * @start:	the value that perf_out_begin() returned
+ * @with_id:	append sample_id fields. They are all 0: perf takes this for the first event,
+ *		and for a time before all other records
  *
  * A record that does not fit into the 16 bits of its header is dropped.
  */
@@ -169,11 +170,11 @@ void perf_out_end(struct perf_out *out, size_t start, bool with_id)
  */
 
 /**
- * perf_out_id_size - bytes of the sample_id fields of an event
- * @attr:	of the event
- * @more:	what its records have beside that; PERF_SAMPLE_...
+ * perf_out_id_size - size of the sample_id fields of an event
+ * @attr:	attributes of the event
+ * @more:	PERF_SAMPLE_... of more fields that its records have
  *
- * Return: how many follow each of its records that is no sample.
+ * Return: number of bytes at the end of each of its records that is no sample.
  */
 size_t perf_out_id_size(const struct perf_event_attr *attr, u64 more)
 {
@@ -186,36 +187,36 @@ size_t perf_out_id_size(const struct perf_event_attr *attr, u64 more)
 }
 
 /**
- * perf_out_header - what says that it is a perf.data stream
- * @out:	where to
+ * perf_out_header - add the header of a perf.data stream in pipe format
+ * @out:	the output
  */
 void perf_out_header(struct perf_out *out)
 {
-	/* A number, by which readers know the byte order */
+	/* The magic is a number: perf detects the byte order by it. */
 	const u64 header[2] = { 0x32454c4946524550ULL, sizeof(header) };
 
 	perf_out_add(out, header, sizeof(header));
 }
 
-/* What means nothing outside of this kernel, and how large it is for all readers */
+/* Clear values that mean nothing elsewhere, and set a size that all versions of perf read. */
 static void clean_attr(struct perf_event_attr *attr, const struct perf_copy_event *event)
 {
 	*attr = event->attr;
 	attr->sample_type |= event->left_out;
-	/* config1 of a probe that perf_event_open() made is a pointer of its creator's. */
+	/* For a probe that perf_event_open() made, config1 is a pointer of its creator. */
 	if (event->format && attr->type != PERF_TYPE_TRACEPOINT)
 		attr->kprobe_func = 0;
 	/*
-	 * Some readers look for the ids after as many bytes as this says, others after
-	 * as many as they know of: in between there are zeros, which are no ids.
+	 * Some versions of perf look for the ids after this many bytes, others after the size
+	 * that they know. The latter find zeros in between, which are no ids.
 	 */
 	attr->size = attr->config3 ? PERF_ATTR_SIZE_VER8 : PERF_ATTR_SIZE_VER7;
 }
 
-/* One on each CPU: they are the same but for their ids. */
+/* Events that differ only in their CPU and id are the same, and form a group. */
 static int compare_same(const struct perf_copy_event *a, const struct perf_copy_event *b)
 {
-	/* There may be many, and sort() leaves the CPU to nobody. */
+	/* There may be many events, and sort() does not reschedule. */
 	cond_resched();
 	return memcmp(&a->attr, &b->attr, sizeof(a->attr)) ?: strcmp(a->name, b->name) ?:
 	       (int)hweight64(a->left_out) - (int)hweight64(b->left_out);
@@ -228,7 +229,7 @@ static int compare_events(const void *a, const void *b)
 	return compare_same(x, y) ?: (x->id < y->id ? -1 : 1);
 }
 
-/* Ordered by the first id of each group, which begins with NULL */
+/* Events that are the same, ordered by id; add_groups() orders the groups by their first id. */
 struct event_group {
 	const struct perf_copy_event	**events;
 	unsigned int			nr;
@@ -269,8 +270,8 @@ static void add_group(struct perf_out *out, const struct event_group *group)
 }
 
 /*
- * Readers look for the id in all records where the first event has it. Of one kind of event
- * alone they need none.
+ * Can perf tell the events apart? It looks for the id in all records at the position that the
+ * first event has. For a single group it needs no id.
  */
 static bool can_tell(const struct perf_event_attr *first, const struct perf_event_attr *attr)
 {
@@ -307,13 +308,13 @@ static int add_groups(struct perf_out *out, const struct perf_copy_event **sorte
 }
 
 /**
- * perf_out_attrs - the events, with the ids of all CPUs, and their names
- * @out:	where to
+ * perf_out_attrs - add the events with their ids and names
+ * @out:	the output
  * @events:	the events
  *
  * Return: 0, or
  *  -ENOMEM	out of memory
- *  -EOPNOTSUPP	readers could not tell whose a record is
+ *  -EOPNOTSUPP	perf could not tell to which event a record belongs
  */
 int perf_out_attrs(struct perf_out *out, const struct perf_copy_events *events)
 {
@@ -339,7 +340,7 @@ int perf_out_attrs(struct perf_out *out, const struct perf_copy_events *events)
  * Formats of tracepoints
  */
 
-/* As f_show() in kernel/trace/trace_events.c */
+/* In the format of f_show() in kernel/trace/trace_events.c */
 static void add_field(struct perf_out *out, const struct perf_trace_field *field)
 {
 	const char *array = strstarts(field->type, "__data_loc") ? NULL : strchr(field->type, '[');
@@ -371,7 +372,7 @@ static const struct perf_trace_field common_fields[] = {
 	COMMON(int, pid, true),
 };
 
-/* A file: its size, and what is in it */
+/* Begin a file: the size, which end_file() sets, and then the contents. */
 static size_t begin_file(struct perf_out *out)
 {
 	perf_out_add(out, NULL, sizeof(u64));
@@ -409,7 +410,10 @@ static int compare_formats(const void *a, const void *b)
 	return strcmp(x->system, y->system) ?: (x->id < y->id ? -1 : x->id > y->id);
 }
 
-/* Sorted, each of them once. Of probes that perf_event_open() made, readers take none. */
+/*
+ * Sort the formats, and keep each of them once. Skip probes that perf_event_open() made: perf
+ * cannot use their formats.
+ */
 static unsigned int sort_formats(const struct perf_format **formats,
 				 const struct perf_copy_events *events)
 {
@@ -437,7 +441,7 @@ static unsigned int count_system(const struct perf_format **formats, unsigned in
 	return i;
 }
 
-/* Of ftrace's own buffers, which are not here; readers insist on it. */
+/* The format of pages of ftrace buffers. The stream has none, but perf requires this. */
 static void add_page_format(struct perf_out *out)
 {
 	size_t start;
@@ -455,7 +459,7 @@ static void add_page_format(struct perf_out *out)
 	end_file(out, begin_file(out));
 }
 
-/* As tools/perf/util/trace-event-info.c */
+/* In the format of tools/perf/util/trace-event-info.c */
 static void add_tracing(struct perf_out *out, const struct perf_format **formats, unsigned int nr)
 {
 	static const u8 head[] = "\x17\x08\x44tracing0.6";
@@ -468,7 +472,7 @@ static void add_tracing(struct perf_out *out, const struct perf_format **formats
 	perf_out_add(out, &page_size, sizeof(page_size));
 	add_page_format(out);
 
-	perf_out_add(out, &none, sizeof(none)); /* of ftrace's own events */
+	perf_out_add(out, &none, sizeof(none)); /* ftrace's own events */
 	for (i = 0; i < nr; i += count_system(formats + i, nr - i))
 		nr_systems++;
 	perf_out_add(out, &nr_systems, sizeof(nr_systems));
@@ -485,8 +489,8 @@ static void add_tracing(struct perf_out *out, const struct perf_format **formats
 }
 
 /**
- * perf_out_formats - what the records of tracepoints look like
- * @out:	where to
+ * perf_out_formats - add the formats of tracepoints
+ * @out:	the output
  * @events:	the events
  *
  * Return: 0 or -ENOMEM.
@@ -506,7 +510,7 @@ int perf_out_formats(struct perf_out *out, const struct perf_copy_events *events
 		start = perf_out_begin(out, PERF_RECORD_HEADER_TRACING_DATA, 0);
 		perf_out_add(out, size, sizeof(size));
 		perf_out_end(out, start, false);
-		/* It does not count as part of the record. */
+		/* perf expects the tracing data after the record, not in it. */
 		here = out->len;
 		add_tracing(out, formats, nr);
 		perf_out_add(out, NULL, -(out->len - here) & (sizeof(u64) - 1));

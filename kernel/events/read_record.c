@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a record in a private copy is.
+ * Decode records of private copies, for readers in the kernel.
  *
- * Nothing in a record is trusted: all sizes and offsets are checked against its end. What is
- * not there is zero.
+ * Records are untrusted data: all sizes and offsets are checked against the end of the record.
+ * Fields that a record does not have are zero.
  */
 #include <linux/bitops.h>
 #include <linux/minmax.h>
@@ -12,7 +12,7 @@
 
 #include "read.h"
 
-/* What is left of a record, in words */
+/* The rest of a record, in words of 64 bits */
 struct words {
 	const u64	*pos;
 	const u64	*end;
@@ -28,7 +28,7 @@ static void skip_words(struct words *w, u64 nr)
 	w->pos += min_t(u64, nr, w->end - w->pos);
 }
 
-/* As the kernel writes them: the one first that comes first in memory */
+/* Two values of 32 bits in a word. The first one comes first in memory, on any byte order. */
 static u32 next_pair(struct words *w, u32 *second)
 {
 	u32 pair[2];
@@ -39,7 +39,7 @@ static u32 next_pair(struct words *w, u32 *second)
 	return pair[0];
 }
 
-/* Where the id is in a sample, counted from the start; or -1 */
+/* Index of the id in a sample, counted from the start; or -1 */
 static int id_in_sample(u64 type)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -50,7 +50,7 @@ static int id_in_sample(u64 type)
 				 PERF_SAMPLE_ADDR));
 }
 
-/* Where it is in other records, counted from the end; or -1 */
+/* Index of the id in other records, counted from the end; or -1 */
 static int id_in_other(const struct perf_event_attr *attr)
 {
 	u64 type = attr->sample_type;
@@ -65,7 +65,8 @@ static int id_in_other(const struct perf_event_attr *attr)
 }
 
 /*
- * All that share a buffer have their id in the same place, or nobody could read it.
+ * All events that share a buffer have their id in the same place. So the owner's attributes
+ * tell where it is. Without an id, the event is known only if the buffer has one writer.
  */
 static const struct perf_copy_event *find_event(const struct perf_copy *copy,
 						const struct perf_copy_events *events,
@@ -102,7 +103,7 @@ static void read_time(struct perf_copy_record *record, struct words *w)
 	record->time = next_word(w);
 }
 
-/* What samples and sample_id fields have in the same order; what nobody asks for is skipped. */
+/* Fields that samples and sample_id fields have in the same order. Readers use only the CPU. */
 static void read_ids(struct perf_copy_record *record, struct words *w)
 {
 	u64 type = record->event->attr.sample_type;
@@ -134,7 +135,7 @@ static void read_id_sample(struct perf_copy_record *record, struct words *w)
 	read_ids(record, w);
 }
 
-/* What read() would have returned */
+/* Skip the values that a sample has in the format of read(). */
 static void skip_read(struct words *w, u64 format)
 {
 	unsigned int nr = hweight64(format & (PERF_FORMAT_TOTAL_TIME_ENABLED |
@@ -193,11 +194,11 @@ static void read_sample(struct perf_copy_record *record, struct words *w)
 }
 
 /**
- * perf_copy_read - find out what a record is
+ * perf_copy_read - decode a record
  * @copy:	a copy
- * @events:	the events of its namespace
- * @i:		which record, below perf_copy::nr; the oldest is 0
- * @record:	out: what it is; points into @copy and @events
+ * @events:	the events of its source
+ * @i:		index of the record, below perf_copy::nr; the oldest is 0
+ * @record:	out: the decoded record; points into @copy and @events
  */
 void perf_copy_read(const struct perf_copy *copy, const struct perf_copy_events *events,
 		    unsigned long i, struct perf_copy_record *record)

@@ -2,10 +2,10 @@
 /*
  * Ring buffers of the events that a task has open, for readers in the kernel.
  *
- * Whoever may attach to a task can have its file descriptors and map what they lead to, see
- * pidfd_getfd(). So they may read it as well. What they get is a copy, made at once, of all
- * that a buffer holds: they keep neither the events nor the buffer, and take nothing away
- * from whoever has it mapped.
+ * A process that may attach to a task can get its file descriptors with pidfd_getfd(), and map
+ * the ring buffers. So it may read them here as well. The reader gets a copy, made at open(),
+ * of the whole buffer. It keeps neither the events nor the buffer alive, and consumes no
+ * records.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -35,10 +35,10 @@
 #include "read_data.h"
 
 /**
- * struct number_list - numbers of events or of buffers
- * @nr:		how many there are
- * @max:	how many there is room for
- * @all:	the numbers
+ * struct number_list - numbers of buffers
+ * @nr:		number of entries
+ * @max:	number of entries that there is room for
+ * @all:	the numbers of the buffers
  */
 struct number_list {
 	unsigned int	nr;
@@ -72,7 +72,7 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* In their order, each of them once */
+/* Sort the numbers, and keep each of them once. */
 static void sort_numbers(struct number_list *list)
 {
 	unsigned int i, nr = 0;
@@ -86,14 +86,15 @@ static void sort_numbers(struct number_list *list)
 }
 
 /*
- * What a task has open
+ * Files of a task
  */
 
 typedef int (*buffer_fn)(struct file *file, struct perf_buffer *rb, void *data);
 
 /*
- * Those of the files that can be mapped for writing: who reads persistent events has files that
- * cannot, whose right to the buffer depends on more than that they are open. There is perffs.
+ * Visit the buffer of a file that can be mapped for writing. Readers of persistent events have
+ * files that cannot: an open file is not enough for the right to read their buffers. perffs
+ * shows these.
  */
 static int visit_file(struct file *file, buffer_fn fn, void *data)
 {
@@ -111,7 +112,7 @@ static int visit_file(struct file *file, buffer_fn fn, void *data)
 	return ret;
 }
 
-/* Until @fn returns something else than 0 */
+/* Visit all files, until @fn returns something other than 0. */
 static int visit_files(struct task_struct *task, buffer_fn fn, void *data)
 {
 	struct file *file;
@@ -131,7 +132,7 @@ static int visit_files(struct task_struct *task, buffer_fn fn, void *data)
 	return ret;
 }
 
-/* While it looks, the task gets no other rights: it does not exec. */
+/* exec_update_lock keeps the task from exec(), so that its rights stay as they were checked. */
 static int look_at_task(struct task_struct *task, unsigned int mode, buffer_fn fn, void *data)
 {
 	int ret = down_read_killable(&task->signal->exec_update_lock);
@@ -154,12 +155,11 @@ static int add_buffer(struct file *file, struct perf_buffer *rb, void *data)
 /**
  * perf_task_buffers - find the ring buffers that a task has open
  * @task:	the task, with a reference of the caller's
- * @numbers:	out: their numbers in order, for kvfree()
+ * @numbers:	out: their numbers in order; the caller frees them with kvfree()
  *
- * A buffer keeps its number, and no other one gets it. Called without a lock, with the creds
- * of who asks.
+ * The number of a buffer is never used again. Called without a lock, with the reader's creds.
  *
- * Return: how many there are, or
+ * Return: the number of buffers, or
  *  -EACCES	the caller may not attach to the task
  *  -ENOMEM	out of memory
  *  -EINTR	the caller is being killed
@@ -179,13 +179,13 @@ int perf_task_buffers(struct task_struct *task, u64 **numbers)
 }
 
 /**
- * struct buffer_search - a buffer, and the files that lead to it
+ * struct buffer_search - a buffer, and the files whose events write to it
  * @number:	number of the buffer
  * @rb:		the buffer, with a reference, or NULL
  * @target:	the task that all of its events follow, with a reference, or NULL
- * @nr:		how many files there are
- * @max:	how many there is room for
- * @files:	the files of the task, each with a reference, which keeps its event
+ * @nr:		number of files
+ * @max:	number of files that there is room for
+ * @files:	files of the task, each with a reference, which keeps its event alive
  */
 struct buffer_search {
 	u64			number;
@@ -215,7 +215,7 @@ static int add_file(struct buffer_search *search, struct file *file)
 	return 0;
 }
 
-/* The same rights as to have the file, see pidfd_getfd(), and to map it */
+/* Require the same rights as to get the file with pidfd_getfd(), and to map it. */
 static int check_buffer(struct file *file, struct perf_buffer *rb, void *data)
 {
 	struct buffer_search *search = data;
@@ -267,10 +267,10 @@ static int find_buffer(struct buffer_search *search, struct task_struct *task)
 	if (!search->rb)
 		return -ENOENT;
 	event = search->files[0]->private_data;
-	/* Whoever has it mapped to read only is not waited for: nobody knows where it begins. */
+	/* The process maps it read-only, so there is no data_tail, and the start is unknown. */
 	if (!is_write_backward(event) && search->rb->overwrite)
 		return -EOPNOTSUPP;
-	/* Children on other CPUs write to it: nobody knows where they are. */
+	/* Children on unknown CPUs write to it, too: perf_read_head() would need these CPUs. */
 	if (is_write_backward(event) && READ_ONCE(search->rb->shared))
 		return -EOPNOTSUPP;
 	return 0;
@@ -281,13 +281,13 @@ static int find_buffer(struct buffer_search *search, struct task_struct *task)
  */
 
 /**
- * struct task_source - a buffer of a task that is read
- * @source:	what the reader knows of it
- * @events:	the events, until the reader has them
- * @copy:	the copy, until the reader has it
- * @pages:	that are reserved for it, until then
- * @ucounts:	whose RLIMIT_MEMLOCK it counts for, with a reference, or NULL
- * @charged:	pages of that
+ * struct task_source - a copy of a buffer of a task
+ * @source:	the part that the reader uses
+ * @events:	the events, until the reader takes them
+ * @copy:	the copy, until the reader takes it
+ * @pages:	pages that are reserved for @copy, until the reader takes it
+ * @ucounts:	the user whose RLIMIT_MEMLOCK is charged, with a reference, or NULL
+ * @charged:	number of pages charged
  */
 struct task_source {
 	struct perf_copy_source	source;
@@ -318,7 +318,7 @@ static struct perf_copy *take_copy(struct perf_copy_source *source,
 	struct task_source *from = to_task_source(source);
 	struct perf_copy *copy = from->copy;
 
-	/* What is reserved for it goes with it, see perf_copy_source::copied. */
+	/* The reader takes over the reserved pages as well, see perf_copy_source::copied. */
 	from->pages = 0;
 	from->copy = NULL;
 	return copy;
@@ -363,7 +363,7 @@ static void describe_event(struct perf_copy_event *copy, struct perf_event *even
 			  event->attr.config);
 }
 
-/* What is stopped for good may have nothing left but its memory. No event of a task ever is. */
+/* A retired event of a CPU may have lost its tracepoint. Events of tasks are never retired. */
 static int get_format(struct perf_event *event, struct perf_format **format)
 {
 	struct perf_event_context *ctx;
@@ -407,7 +407,7 @@ static int compare_events(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* One event can be behind several files. */
+/* Sort the events, and keep each of them once: several files can have the same event. */
 static void sort_events(struct perf_copy_events *events)
 {
 	unsigned int i, nr = 0;
@@ -430,24 +430,24 @@ static bool may_attach_to_owner(struct perf_event *event)
 {
 	struct task_struct *owner = READ_ONCE(event->owner);
 
-	/* Its creator has exited: this takes the right to attach to anyone, or to record all. */
+	/* The creator has exited: require the right to attach to any task, or to record all. */
 	if (!owner)
 		return ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE) ||
 		       ns_capable_noaudit(&init_user_ns, CAP_PERFMON);
-	/* The kernel's own have an error there. */
+	/* An event of the kernel itself has an error pointer as its owner. */
 	return !IS_ERR(owner) && ptrace_may_access(owner, PTRACE_MODE_ATTACH_FSCREDS);
 }
 
-/* Is it an event of others, that the reader does not know yet? */
+/* Is it another event than those of the task's files, which are in @events? */
 static bool is_foreign(const struct perf_copy_events *events, struct perf_event *event)
 {
-	/* Without a context, perf_event_open() is about to make it, or to give up. */
+	/* Without a context, perf_event_open() is still making the event, or has failed. */
 	return smp_load_acquire(&event->ctx) && !perf_copy_find_event(events, event->id);
 }
 
 /*
- * Events of others that write to the buffer now. They may be gone any time, so that nothing is
- * known of their tracepoints. -EAGAIN: there are more than there is room for.
+ * Add events of others that write to the buffer now. They may go away any time, so their
+ * formats are not available. Returns -EAGAIN if there are more than @events has room for.
  */
 static int describe_others(struct perf_copy_events *events, struct perf_buffer *rb)
 {
@@ -465,16 +465,16 @@ static int describe_others(struct perf_copy_events *events, struct perf_buffer *
 			ret = -EAGAIN;
 		if (ret)
 			break;
-		/* It may have been that of another file of the same event. */
+		/* sort_events() may have left a stale pointer in this entry. */
 		events->all[nr].format = NULL;
 		describe_event(&events->all[nr++], event);
 	}
-	/* Not before: only those that are sorted are found. */
+	/* Set it last: perf_copy_find_event() works only on sorted events. */
 	events->nr = nr;
 	return ret;
 }
 
-/* Others may have begun to write to it when the rights to those before were checked. */
+/* Check again after the copy: other events may have joined the buffer meanwhile. */
 static int check_others(const struct perf_copy_events *events, struct perf_buffer *rb)
 {
 	struct perf_event *event;
@@ -487,7 +487,7 @@ static int check_others(const struct perf_copy_events *events, struct perf_buffe
 	return 0;
 }
 
-/* Readers walk the list without leaving the CPU. */
+/* Limit of events of a buffer: the walk over the list does not reschedule. */
 #define PERF_TASK_WRITERS	SZ_64K
 
 static int count_writers(struct perf_buffer *rb)
@@ -541,7 +541,7 @@ static int find_events(struct task_source *from, const struct buffer_search *sea
 	if (IS_ERR(events))
 		return PTR_ERR(events);
 
-	/* It does not matter which of them the buffer is said to be of. */
+	/* Take the first event for the owner of the buffer; any other would do. */
 	for (event = events->all; event < perf_copy_events_end(events); event++)
 		event->owner = events->all[0].id;
 	events->all[0].size = perf_data_size(search->rb);
@@ -550,7 +550,7 @@ static int find_events(struct task_source *from, const struct buffer_search *sea
 	return 0;
 }
 
-/* As if it were mapped: what a process keeps of the kernel's memory is bounded. */
+/* Charge a copy like a mapped buffer, to limit how much kernel memory a user can hold. */
 static bool may_charge(struct ucounts *ucounts, long pages, bool last_try)
 {
 	/* In the unit of user_shm_lock() */
@@ -571,7 +571,7 @@ static int charge(struct task_source *from, unsigned long pages)
 	if (!ucounts)
 		return -ENOMEM;
 	if (!may_charge(ucounts, pages, false)) {
-		/* Files that were closed may have some yet. */
+		/* A worker may still be freeing copies of closed files. */
 		perf_copy_flush();
 		if (!may_charge(ucounts, pages, true)) {
 			put_ucounts(ucounts);
@@ -583,7 +583,7 @@ static int charge(struct task_source *from, unsigned long pages)
 	return 0;
 }
 
-/* It was not known before how much the copy takes. */
+/* Uncharge pages that the copy did not need. */
 static void refund(struct task_source *from, unsigned long pages)
 {
 	dec_rlimit_ucounts(from->ucounts, UCOUNT_RLIMIT_MEMLOCK, pages);
@@ -617,15 +617,15 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
 	refund(from, pages - copy->pages);
 	from->pages = copy->pages;
 	from->copy = copy;
-	/* It may have got children meanwhile. */
+	/* Children may have started to write to the buffer meanwhile. */
 	if (!buffer.forward && READ_ONCE(search->rb->shared))
 		return -EOPNOTSUPP;
 	return check_others(from->events, search->rb);
 }
 
 /*
- * A task that is alive names no record that is older than itself. That cannot be told by a
- * clock which somebody may have set meanwhile.
+ * A living task may give its name only to records since its start. If somebody can set the
+ * clock of the records, their times cannot be compared with the start of the task.
  */
 static void set_viewer(struct task_source *from, struct perf_event *event,
 		       struct pid_namespace *viewer)
@@ -637,7 +637,10 @@ static void set_viewer(struct task_source *from, struct perf_event *event,
 	    (attr->clockid == CLOCK_REALTIME || attr->clockid == CLOCK_TAI))
 		return;
 	from->source.viewer = get_pid_ns(viewer);
-	/* What comes between the two clocks makes tasks younger, who then name fewer records. */
+	/*
+	 * Read CLOCK_MONOTONIC first. A delay between the two reads makes tasks look
+	 * younger, so that they name fewer records.
+	 */
 	begin = ktime_get_ns();
 	from->source.clock_offset = event->clock() - begin;
 }
@@ -664,10 +667,10 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
 	ret = find_buffer(&search, task);
 	if (!ret)
 		ret = find_events(from, &search);
-	/* All events of a buffer have one clock. */
+	/* All events of a buffer have the same clock. */
 	if (!ret && viewer)
 		set_viewer(from, search.files[0]->private_data, viewer);
-	/* The task may close its events while the reader copies. */
+	/* Put the files before the copy, so that the task can close its events meanwhile. */
 	put_files(&search);
 	if (!ret)
 		ret = copy_buffer(from, &search);
@@ -682,18 +685,18 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
  * perf_task_text - copy a ring buffer that a task has open, to print it
  * @task:	the task, with a reference of the caller's
  * @number:	number of the buffer, see perf_task_buffers()
- * @viewer:	the pid namespace of who reads. Tasks in it name records that are newer than
- *		they are, unless other records tell how they were called
+ * @viewer:	the reader's pid namespace. Records without a COMM record for their task get the
+ *		current name of a living task that is visible there and older than they are
  *
- * Called without a lock, with the creds of who reads, who pays for the copy.
+ * Called without a lock, with the reader's creds. The reader is charged for the copy.
  *
  * Return: the text, before its first record; or
  *  -ENOENT	the task has no such buffer open
  *  -EACCES	the caller may not attach to the task, or to another one whose event writes to
  *		the buffer now; if that one has exited, the caller has neither CAP_SYS_PTRACE
  *		nor CAP_PERFMON
- *  -EOPNOTSUPP	nobody knows where the records begin, or how far they are overwritten
- *  -EAGAIN	perf_event_mmap_page::data_tail is not where a record can begin
+ *  -EOPNOTSUPP	it is unknown where the records begin, or how far they are overwritten
+ *  -EAGAIN	perf_event_mmap_page::data_tail is not a valid start of a record
  *  -E2BIG	too many events write to the buffer
  *  -EPERM	the copy would be above the caller's RLIMIT_MEMLOCK
  *  -ENOMEM	out of memory
@@ -713,7 +716,7 @@ struct perf_text *perf_task_text(struct task_struct *task, u64 number,
  * @task:	the task, with a reference of the caller's
  * @number:	number of the buffer, see perf_task_buffers()
  *
- * Called without a lock, with the creds of who reads, who pays for the copy.
+ * Called without a lock, with the reader's creds. The reader is charged for the copy.
  *
  * Return: the stream, or see perf_task_text().
  */

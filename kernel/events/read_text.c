@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What was recorded, for people: a line for each record.
+ * Records as text for people, one line for each record.
  *
- * Only private copies are printed. Fields of tracepoints are printed one by one, as the
- * list of fields says, and not by the tracepoint's own print_fmt: that is code which
- * follows pointers and counts that it finds in the record, and which may be gone.
+ * This prints private copies only. It prints the fields of a tracepoint one by one from the
+ * list of fields, and does not run the code of the tracepoint's print_fmt. That code trusts
+ * pointers and counts in the record, and it is gone when its module is unloaded.
  */
 #include <kunit/visibility.h>
 #include <linux/cpumask.h>
@@ -23,14 +23,14 @@
 
 #include "read.h"
 
-/* Bytes of a field that is neither text nor numbers; what follows is left out. */
+/* Maximum number of bytes to print of a field that is neither text nor numbers */
 #define PERF_TEXT_BYTES	64
 
 /**
- * struct text_copy - how far a copy was printed
+ * struct text_copy - a copy and the position in it
  * @copy:	the copy
- * @next:	the next record of it
- * @time:	of that; U64_MAX after the last one
+ * @next:	index of its next record
+ * @time:	time of this record; U64_MAX after the last one
  */
 struct text_copy {
 	struct perf_copy	*copy;
@@ -41,15 +41,15 @@ struct text_copy {
 DEFINE_MIN_HEAP(struct text_copy, text_heap);
 
 /**
- * struct perf_text - what is printed
- * @source:	where it is from
- * @events:	what records may be of
- * @comms:	what tasks were called
- * @symbols:	whoever reads may know where the kernel is
- * @pages:	that were reserved for the copies
- * @pos:	how many records come before the next one
- * @heap:	the copies, with the one that has the oldest record first
- * @garbage:	when nobody needs it any more
+ * struct perf_text - a text that is being read
+ * @source:	the source of the events and copies
+ * @events:	the events of the source
+ * @comms:	names of tasks
+ * @symbols:	the reader may know kernel addresses
+ * @pages:	pages that are reserved for the copies
+ * @pos:	number of records before the next one
+ * @heap:	the copies; the first one has the oldest record
+ * @garbage:	for perf_copy_free_later()
  */
 struct perf_text {
 	struct perf_copy_source		*source;
@@ -69,7 +69,7 @@ struct perf_text {
 static void show_number(struct seq_file *m, const struct perf_trace_field *field, const void *p,
 			int size)
 {
-	/* An address, or flags */
+	/* Print addresses and flags in hex. */
 	bool hex = strchr(field->type, '*') || strstr(field->type, "long");
 	s64 value;
 
@@ -124,7 +124,7 @@ static void show_array(struct seq_file *m, const struct perf_trace_field *field,
 	seq_putc(m, '}');
 }
 
-/* It says where it is, and how long. */
+/* A dynamic field has the offset and the length of its data in the record. */
 static void show_dynamic(struct seq_file *m, const struct perf_trace_field *field,
 			 const struct perf_copy_record *record)
 {
@@ -162,8 +162,8 @@ static void show_field(struct seq_file *m, const struct perf_trace_field *field,
 }
 
 /*
- * print_fields() of ftrace is not for this: it follows pointers to text that it finds in a
- * record, walks the fields of a tracepoint, which may be gone, and takes a trace_iterator.
+ * This cannot use print_fields() of ftrace. It follows string pointers in the record, walks the
+ * fields of the tracepoint, which may be unregistered, and needs a trace_iterator.
  */
 VISIBLE_IF_KUNIT
 void perf_text_show_fields(struct seq_file *m, const struct perf_copy_record *record)
@@ -181,7 +181,10 @@ void perf_text_show_fields(struct seq_file *m, const struct perf_copy_record *re
  * Records
  */
 
-/* Where the kernel is may be a secret, and others may have written the address. */
+/*
+ * Kernel addresses may be secret, and the record may be forged: resolve addresses only for a
+ * reader that may know them.
+ */
 static void show_address(struct seq_file *m, struct perf_text *text, u64 address, bool kernel)
 {
 	if (kernel && text->symbols)
@@ -219,7 +222,7 @@ static void show_chain(struct seq_file *m, struct perf_text *text,
 	for (i = 0; i < record->nr_ips; i++) {
 		u64 ip = record->ips[i];
 
-		/* It is printed again into a larger buffer, or not at all. */
+		/* seq_file starts again with a larger buffer, or the reader is being killed. */
 		if (seq_has_overflowed(m) || fatal_signal_pending(current))
 			return;
 		cond_resched();
@@ -245,7 +248,7 @@ static void show_task(struct seq_file *m, struct perf_text *text,
 					sizeof(shown) - 1, ESCAPE_ANY_NP, NULL);
 		shown[len] = '\0';
 	}
-	/* 0 is of the idle task, or else of one that the reader's pids do not tell. */
+	/* Tid 0 is the idle task if its name is known, else a task of another pid namespace. */
 	if (known || (record->has_tid && record->tid && record->tid != -1))
 		seq_printf(m, "%16s-%-7d", shown, (int)record->tid);
 	else
@@ -290,7 +293,7 @@ static void show_record(struct seq_file *m, struct perf_text *text,
 		seq_puts(m, "<gone>:");
 	} else {
 		seq_printf(m, "%s:", record->event->name);
-		/* Some tracepoints have no fields, and some samples no data. */
+		/* Some tracepoints have no fields, and some samples have no raw data. */
 		if (record->raw && record->event->format && record->event->format->nr)
 			perf_text_show_fields(m, record);
 		else
@@ -300,7 +303,7 @@ static void show_record(struct seq_file *m, struct perf_text *text,
 	show_chain(m, text, record);
 }
 
-/* Others tell of tasks, and of what is of no interest here. */
+/* Records of other types are not shown: side-band, for example. */
 static bool is_shown(const struct perf_event_header *header)
 {
 	return header->type == PERF_RECORD_SAMPLE || header->type == PERF_RECORD_LOST;
@@ -328,8 +331,8 @@ static const struct min_heap_callbacks text_heap_ops = {
 };
 
 /*
- * To the next record that is shown, from text_copy::next on. When the caller is killed, there
- * is none: check_reader() says so.
+ * Find the next record that is shown, from text_copy::next on. If the caller is being killed,
+ * this finds none, and check_reader() returns -EINTR.
  */
 static void find_next(struct perf_text *text, struct text_copy *from)
 {
@@ -345,7 +348,7 @@ static void find_next(struct perf_text *text, struct text_copy *from)
 		return;
 	}
 	perf_copy_read(copy, text->events, from->next, &record);
-	/* Without a time, it stays with the one before it. */
+	/* A record without a time keeps the time of the one before it. */
 	if (record.time)
 		from->time = min(record.time, U64_MAX - 1);
 }
@@ -373,8 +376,8 @@ static struct text_copy *oldest(struct perf_text *text)
 }
 
 /*
- * One read() can go through all that there is, without printing it to anybody. Whoever
- * removes the namespace waits for its end.
+ * A single read() can walk over all records to reach its position. It must end early if the
+ * reader is being killed, or if somebody waits to remove the namespace.
  */
 static int check_reader(struct perf_text *text)
 {
@@ -410,9 +413,9 @@ int perf_text_next(struct perf_text *text)
 /**
  * perf_text_seek - go to a record
  * @text:	the text
- * @pos:	how many there are before it
+ * @pos:	number of records before it
  *
- * Return: 1, 0 if there are not as many, or see perf_text_next().
+ * Return: 1, 0 if there is no such record, or see perf_text_next().
  */
 int perf_text_seek(struct perf_text *text, loff_t pos)
 {
@@ -431,7 +434,7 @@ int perf_text_seek(struct perf_text *text, loff_t pos)
 /**
  * perf_text_show - print the record at the current position
  * @text:	the text
- * @m:		where to
+ * @m:		the seq_file to print to
  *
  * Return: 0, or see perf_text_next().
  */
@@ -451,7 +454,7 @@ int perf_text_show(struct perf_text *text, struct seq_file *m)
  * Making copies
  */
 
-/* A buffer that tells of tasks, and has no samples */
+/* A buffer that has side-band records only, and no samples */
 static bool is_sideband(const struct perf_copy_event *owner)
 {
 	return perf_copy_is_sideband(owner) && owner->writers == 1;
@@ -463,8 +466,8 @@ static bool is_wanted(const struct perf_copy_event *owner, int cpu)
 }
 
 /*
- * All that is going to be there at once: the copies that are kept, and one more, of those
- * that name tasks.
+ * Maximum number of pages that copies have at a time: all copies that are kept, and one of the
+ * copies that are only read for names of tasks.
  */
 static unsigned long max_pages(struct perf_text *text, int cpu)
 {
@@ -501,7 +504,10 @@ static int add_copy(struct perf_text *text, const struct perf_copy_event *owner,
 	return ret;
 }
 
-/* First the samples, then what names their tasks: names may be newer, and not older. */
+/*
+ * Copy the samples first, and then the records with the names of their tasks, so that no name
+ * of a sample's task is missing.
+ */
 static int add_copies(struct perf_text *text, int cpu)
 {
 	struct perf_copy_event *event;
@@ -518,7 +524,7 @@ static int add_copies(struct perf_text *text, int cpu)
 	return ret;
 }
 
-/* Does it know of each task that gets another name? */
+/* Do the events record each change of a task's name on all CPUs? */
 static bool follows_tasks(struct perf_copy_events *events)
 {
 	struct perf_copy_event *event;
@@ -576,7 +582,7 @@ void perf_text_free(struct perf_text *text)
 		perf_copy_free_later(&text->garbage);
 }
 
-/* Before anything is copied */
+/* Called before the first copy is made */
 static int reserve_pages(struct perf_text *text, int cpu)
 {
 	unsigned long pages = max_pages(text, cpu);
@@ -590,7 +596,7 @@ static int reserve_pages(struct perf_text *text, int cpu)
 	return ret;
 }
 
-/* Once all is copied */
+/* Called after the last copy was made */
 static void unreserve_rest(struct perf_text *text)
 {
 	unsigned long pages = 0;
@@ -602,7 +608,7 @@ static void unreserve_rest(struct perf_text *text)
 	text->pages = pages;
 }
 
-/* Of a single buffer, once all that it tells of tasks is known */
+/* For a single buffer, called after the names from its records were added */
 static int add_visible(struct perf_text *text)
 {
 	int i, ret = 0;
@@ -635,11 +641,11 @@ static int fill_text(struct perf_text *text, int cpu)
 }
 
 /**
- * perf_text_make - copy all that there is, to print it
- * @source:	where from, which goes with the text, or is freed here
- * @cpu:	of that CPU alone, or -1
+ * perf_text_make - copy all buffers, to print them
+ * @source:	the source; the text owns it. After an error it is freed
+ * @cpu:	show records of this CPU only; or -1 for all CPUs
  *
- * Called without a lock, with the creds of who reads, who pays for the copies.
+ * Called without a lock, with the reader's creds. The reader is charged for the copies.
  *
  * Return: the text, before its first record; or -ENOMEM, -EINTR, or see struct
  * perf_copy_source.

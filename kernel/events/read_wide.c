@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What buffers leave out of their records, as it is the same in all of them.
+ * Add fields to records that buffers leave out because they are the same in all records.
  *
- * A buffer may be of one CPU, and each sample of a tracepoint be of one hit. So who makes
- * events for long, as perf record -P does, has neither in the records, where they would take
- * room of others. Readers are told of events, and get records, that have both.
+ * Such fields are the CPU in a buffer of one CPU, and the period of a tracepoint that samples
+ * each hit. perf record -P saves their space in the buffer: it does not ask for them. Readers
+ * see attributes and records that have them.
  */
 #include <linux/bitops.h>
 #include <linux/limits.h>
@@ -15,11 +15,11 @@
 #include "read_data.h"
 
 /**
- * perf_wide_type - what readers get that is not in the records of an event
- * @attr:	of the event
- * @cpu:	that its buffer is of, or -1
+ * perf_wide_type - fields that readers get, but that the records of an event lack
+ * @attr:	attributes of the event
+ * @cpu:	CPU of its buffer, or -1
  *
- * Where a tracepoint was hit says little. Who leaves that out, too, gets 0.
+ * The IP of a tracepoint says little. A tracepoint that does not sample it gets an IP of 0.
  *
  * Return: PERF_SAMPLE_..., or 0.
  */
@@ -32,7 +32,7 @@ u64 perf_wide_type(const struct perf_event_attr *attr, int cpu)
 	/* Records are matched to events by their id. */
 	if (cpu < 0 || !(type & PERF_SAMPLE_IDENTIFIER) || !attr->sample_id_all)
 		return 0;
-	/* These may be as large as the 16 bits of a header can say. */
+	/* Records with these may already have the maximum size, which is 16 bits. */
 	if (type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_AUX) ||
 	    (type & PERF_SAMPLE_RAW && !tracepoint))
 		return 0;
@@ -43,13 +43,13 @@ u64 perf_wide_type(const struct perf_event_attr *attr, int cpu)
 	return wide & ~type;
 }
 
-/* What is left of a record */
+/* The rest of a record */
 struct rest {
 	const void	*data;
 	size_t		len;
 };
 
-/* As many words of it as there should be, of a record that somebody may have made up */
+/* Move @nr words, or all that are left: the record may be forged and too short. */
 static void move_words(struct perf_out *out, struct rest *rest, unsigned int nr)
 {
 	const size_t len = min(nr * sizeof(u64), rest->len);
@@ -84,7 +84,7 @@ static void add_wide_sample(struct perf_out *out, struct rest *rest,
 		perf_out_add(out, &once, sizeof(once));
 }
 
-/* Of the sample_id fields the id comes last, after the CPU. */
+/* In the sample_id fields the CPU comes just before the id, which is last. */
 static void add_wide_other(struct perf_out *out, struct rest *rest,
 			   const struct perf_copy_event *event, int cpu)
 {
@@ -96,13 +96,13 @@ static void add_wide_other(struct perf_out *out, struct rest *rest,
 }
 
 /**
- * perf_out_wide - add a record with what its buffer leaves out
- * @out:	where to
+ * perf_out_wide - add a record, with the fields that its buffer leaves out
+ * @out:	the output
  * @header:	the record
- * @event:	that it is of
- * @cpu:	that the buffer is of
+ * @event:	the event that wrote it
+ * @cpu:	CPU of the buffer
  *
- * A record that becomes too large, which no writer in the kernel makes, is left out.
+ * A record that becomes too large is dropped. The kernel does not write such records.
  */
 void perf_out_wide(struct perf_out *out, const struct perf_event_header *header,
 		   const struct perf_copy_event *event, int cpu)

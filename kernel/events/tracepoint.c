@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Samples of tracepoints and probes that are written at once
+ * Fast path for samples of tracepoints and probes
  *
- * Most events of a tracepoint ask for the same few fields, of a fixed size, at each
- * hit. When such an event is put on the list of its tracepoint, perf_tp_plan_make()
- * notes what its samples consist of. A sample then is reserved, written field by
- * field and published, without perf_sample_data in memory, period or throttling.
+ * Most events of a tracepoint sample the same few fields, of a fixed size, at each hit. When
+ * such an event is put on the list of its tracepoint, perf_tp_plan_make() notes the fields in
+ * a plan. A sample is then reserved, written field by field, and published. This needs no
+ * perf_sample_data in memory, and no code for periods or throttling.
  *
- * When the event is the first one of its tracepoint on this CPU, the tracepoint also
- * fills in its own fields there, between perf_tp_begin() and perf_tp_end(),
- * instead of having them copied. User space has no access to the pages of data but
- * for reading, and no other CPU writes there, so that what is filled in can be read
- * back, too: the events that follow get a copy, before anybody may write over it. If
- * there are many, the rest of them get it by way of a temporary buffer.
- * Buffers that tasks on several CPUs write to are left out.
+ * If the event is the first one of its tracepoint on this CPU, the record is written in place:
+ * the tracepoint fills in its own fields right in the ring buffer, between perf_tp_begin() and
+ * perf_tp_end(). User space can only read the data pages, and no other CPU writes to them.
+ * So the kernel can read the record back, and copies it for the other events on the list
+ * before anybody may overwrite it. If there are many events, the rest of them copy it from a
+ * temporary buffer. Records are not written in place in buffers to which tasks on several CPUs
+ * write.
  *
- * An event without a plan, and all that is unusual when a sample is to be written,
- * goes the long way, by perf_swevent_event(), with the same result.
+ * Events without a plan, and samples in an unusual situation, go the long way, through
+ * perf_swevent_event(). The result is the same.
  */
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
@@ -27,39 +27,39 @@
 
 #include "internal.h"
 
-/* What samples with a plan may consist of. */
+/* Fields that samples with a plan may have. */
 #define TP_FIELDS	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
 			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
 			 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |	\
 			 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |		\
 			 PERF_SAMPLE_RAW)
 
-/* The rest of event->tp_plan. */
+/* Other bits of event->tp_plan. */
 #define TP_IN_PLACE	BIT(31)		/* no filter */
 #define TP_LOCAL_CLOCK	BIT(30)
 #define TP_BACKWARD	BIT(29)
 
-/* What somebody asks for who keeps a buffer of one CPU for long; compiled in. */
+/* The usual plan of events with a long-lived buffer of one CPU. It has specialized code. */
 #define TP_USUAL	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |	\
 			 PERF_SAMPLE_TID | PERF_SAMPLE_TIME |		\
 			 PERF_SAMPLE_RAW |				\
 			 TP_IN_PLACE | TP_LOCAL_CLOCK | TP_BACKWARD)
 
-/* What perf record --overwrite asks for; compiled in for tasks. */
+/* The plan of perf record --overwrite. It has specialized code for hits in tasks. */
 #define TP_OVERWRITE	(TP_USUAL | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
-/* A hit in the kernel: event->tp_misc has what perf_misc_flags() says of these. */
+/* A hit in the kernel: use event->tp_misc, in place of perf_misc_flags(). */
 #define TP_MISC_KERNEL	(-1)
 
-/* How many events may copy a record while interrupts are disabled for it. */
+/* Maximum number of events that copy a record while interrupts are disabled. */
 #define TP_MAX_COPIES	4
 
-/* What preempt_count() may have that is told as it is, see tracing_gen_ctx_irq_pc(). */
+/* Bits of preempt_count() that go into a record unchanged, see tracing_gen_ctx_irq_pc(). */
 #define TP_IN_TASK	0xfU
 
 /*
- * The plan of an event as it is now. What this looks at is fixed when the event is
- * created, or changes together with a call of perf_tp_plan_clear() or of the PMU's
+ * Compute the plan of an event from its current state. Most of this state is fixed when the
+ * event is created. Code that changes the rest must call perf_tp_plan_clear() or the PMU's
  * start().
  */
 static u32 tp_plan(struct perf_event *event)
@@ -81,7 +81,7 @@ static u32 tp_plan(struct perf_event *event)
 	    atomic_read(&event->event_limit) || READ_ONCE(event->fasync))
 		return 0;
 
-	/* Which hit it is of, and whose numbers are in it, needs no look. */
+	/* No need to check each hit, or to translate ids and pids. */
 	if (attr->exclude_kernel || (event->hw.state & PERF_HES_STOPPED) ||
 	    event->parent || event->ns != &init_pid_ns)
 		return 0;
@@ -94,7 +94,7 @@ static u32 tp_plan(struct perf_event *event)
 	if (event->clock == local_clock)
 		plan |= TP_LOCAL_CLOCK;
 
-	/* What is written there is at 4 mod 8; the ring buffer of ftrace asks the same. */
+	/* The record starts at 4 mod 8. The ring buffer of ftrace has the same condition. */
 	if (!READ_ONCE(event->filter) && !IS_ENABLED(CONFIG_HAVE_64BIT_ALIGNED_ACCESS) &&
 	    !IS_ENABLED(CONFIG_UBSAN_ALIGNMENT))
 		plan |= TP_IN_PLACE;
@@ -102,7 +102,7 @@ static u32 tp_plan(struct perf_event *event)
 	return plan;
 }
 
-/* What an architecture says of a hit in the kernel, of the host. */
+/* Get the misc flags of hits in the kernel, outside of guests. */
 static u16 tp_misc(struct perf_event *event)
 {
 	struct pt_regs regs = {};
@@ -114,12 +114,12 @@ static u16 tp_misc(struct perf_event *event)
 }
 
 /**
- * perf_tp_plan_make - note what the samples of an event consist of
+ * perf_tp_plan_make - make the plan for the samples of an event
  * @event: an event of a tracepoint or probe, on this CPU
  *
  * The caller has interrupts disabled, and puts the event on its list afterwards.
  *
- * Return: whether its records may be in place when it is the first on the list.
+ * Return: true if its records can be written in place when it is the first on the list.
  */
 bool perf_tp_plan_make(struct perf_event *event)
 {
@@ -133,7 +133,7 @@ bool perf_tp_plan_make(struct perf_event *event)
 	event->tp_misc = tp_misc(event);
 	event->tp_size = sizeof(struct perf_event_header) + event->header_size +
 			 event->id_header_size + sizeof(u32);
-	/* For NMI handlers that record this event. */
+	/* NMI handlers may use the plan as soon as it is set. */
 	barrier();
 	WRITE_ONCE(event->tp_plan, plan);
 	smp_mb(); /* A, matches B */
@@ -143,11 +143,11 @@ bool perf_tp_plan_make(struct perf_event *event)
 }
 
 /**
- * perf_tp_plan_clear - have the samples of an event written the long way
+ * perf_tp_plan_clear - make the samples of an event go the long way
  * @event: an event of any kind
  *
- * For whoever changed what tp_plan() looks at. The next perf_tp_plan_make() may find
- * that there is a plan again.
+ * Called after a change of the state that tp_plan() checks. The next perf_tp_plan_make()
+ * may make a plan again.
  */
 void perf_tp_plan_clear(struct perf_event *event)
 {
@@ -158,22 +158,22 @@ void perf_tp_plan_clear(struct perf_event *event)
 	 *	smp_mb()	(A)		smp_mb()	(B)
 	 *	LOAD what changed		STORE event->tp_plan = 0
 	 *
-	 * Either make sees the change, or its plan is overwritten.
+	 * Either make sees the change, or clear overwrites its plan.
 	 */
 	smp_mb(); /* B, matches A */
 	WRITE_ONCE(event->tp_plan, 0);
 }
 
-/* Publish the record and those that interrupted it, and wake up whom they ask to. */
+/* Publish the record, with those of writers that interrupted it. Wake up readers if needed. */
 static __always_inline void tp_publish(struct perf_tp_sample *sample, bool in_place)
 {
 	struct perf_buffer *rb = sample->rb;
 
 	if (in_place) {
-		/* The record is whole when others may write where it is. */
+		/* The record must be complete before others may overwrite it. */
 		barrier();
 		WRITE_ONCE(rb->in_place, 0);
-		/* It began when there was no other. */
+		/* A record in place is always that of the outermost writer. */
 		rb_publish_outermost(rb);
 	} else if (!rb_publish(rb)) {
 		return;
@@ -182,13 +182,13 @@ static __always_inline void tp_publish(struct perf_tp_sample *sample, bool in_pl
 		perf_output_wakeup(rb, sample->event);
 }
 
-/* Somebody interrupted us and wrote a record. Its head is ours to publish. */
+/* An interrupting writer wrote a record, and relies on the interrupted one to publish it. */
 static noinline void tp_interrupted(struct perf_tp_sample *sample, bool in_place)
 {
 	tp_publish(sample, in_place);
 }
 
-/* May a record begin in one page and end in the next, that is, are these neighbours? */
+/* Can a record cross into the next page? It can if the pages are contiguous in memory. */
 static __always_inline bool
 tp_may_cross(struct perf_buffer *rb, unsigned long start, unsigned int len)
 {
@@ -200,9 +200,9 @@ tp_may_cross(struct perf_buffer *rb, unsigned long start, unsigned int len)
 }
 
 /*
- * Write a sample of @size bytes of raw data, up to these. They are to be written to
- * @raw, before tp_publish(). Returns false when there is more to do than that.
- * Interrupts are disabled.
+ * Reserve a sample with @size bytes of raw data, and write all fields before the raw data. The
+ * caller writes the raw data to @raw, and then calls tp_publish(). Returns false if the sample
+ * must go the long way. Called with interrupts disabled.
  */
 static __always_inline bool
 tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 plan,
@@ -219,15 +219,16 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 
 	sample->event = event;
 	sample->ip = ip;
-	/* As rcu_dereference_sched(), if it were marked __rcu. */
+	/* This would be rcu_dereference_sched() if event->rb were marked __rcu. */
 	rb = READ_ONCE(event->rb);
 	if (unlikely(!rb))
 		return false;
 
 	/*
-	 * Samples are in the order of time: whoever interrupts us now moves the head. The
-	 * clock comes before all else, as what is in registers does not survive its call.
-	 * What few there are that do are not to be saved in vain: @sample keeps the rest.
+	 * Samples must be in the order of time. So read the head before the clock: a writer
+	 * that interrupts now moves the head, and the cmpxchg below fails. Call the clock
+	 * first, as the call clobbers registers. Values that are needed after the call are
+	 * kept in @sample, so that no callee-saved registers have to be saved for them.
 	 */
 	sample->head = local_read(&rb->head);
 	barrier();
@@ -242,7 +243,7 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	if ((plan & PERF_SAMPLE_TID) && unlikely(!perf_task_has_pids(current)))
 		return false;
 
-	/* In one piece, or the tracepoint could not write it. */
+	/* The record must be contiguous in memory: the tracepoint writes it as a struct. */
 	len = event->tp_size + size;
 	page_size = PAGE_SIZE << page_order(rb);
 	head = backward ? offset - len : offset + len;
@@ -250,7 +251,10 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	if (unlikely((start & (page_size - 1)) + len > page_size) && !tp_may_cross(rb, start, len))
 		return false;
 
-	/* Paused, or when in place: in the middle of another record, or shared. */
+	/*
+	 * Go the long way if the buffer is paused. A record in place also cannot be nested in
+	 * another record, or be in a buffer to which other CPUs write.
+	 */
 	state = READ_ONCE(rb->state);
 	if (!in_place)
 		state &= RB_OVERWRITE | RB_PAUSED;
@@ -270,7 +274,7 @@ tp_reserve(struct perf_tp_sample *sample, struct perf_event *event, const u32 pl
 	sample->rb = rb;
 	if (in_place) {
 		WRITE_ONCE(rb->nest, 1);
-		/* Nothing that interrupts us may write there before we are done. */
+		/* Keep interrupting writers from overwriting the record until it is done. */
 		WRITE_ONCE(rb->in_place, offset + 1);
 	} else {
 		WRITE_ONCE(rb->nest, READ_ONCE(rb->nest) + 1);
@@ -310,8 +314,8 @@ static __always_inline void tp_unguard(struct perf_tp_sample *sample)
 }
 
 /*
- * Begin a record in place, of an event that has this plan. Where @in_task, preempt_count()
- * tells nothing but how often preemption was disabled.
+ * Begin a record in place, for an event with this plan. With @in_task, no interrupt is being
+ * handled, so preempt_count() is just the depth of disabled preemption.
  */
 static __always_inline bool
 tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
@@ -323,9 +327,9 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	void *record;
 
 	/*
-	 * Guard against what the tracepoint's own fields may hit. Only hits that count for
-	 * more than one throttle an event, and tracepoints that have such hits do not come
-	 * here.
+	 * Guard against recursion: filling in the fields may hit other tracepoints. Throttling
+	 * needs no check: only hits with a count above one throttle an event, and tracepoints
+	 * with such hits do not come here.
 	 */
 	if (!in_task)
 		recursion += interrupt_context_level();
@@ -337,8 +341,8 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	barrier();
 
 	/*
-	 * As in perf_swevent_event(): nobody takes the event away from us, and when
-	 * that has been done, no record comes any more.
+	 * As in perf_swevent_event(), disabled interrupts keep IPIs from removing the event
+	 * now. Once it is removed it has no plan, and gets no more records.
 	 */
 	local_irq_save(sample->flags);
 	if (unlikely(READ_ONCE(event->tp_plan) != plan) ||
@@ -347,7 +351,7 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 		return false;
 	}
 
-	/* What the fields do not fill is not to be what was there before. */
+	/* The fields may not fill the last word: do not show old contents of the buffer. */
 	put_unaligned(0ULL, (u64 *)(record + size - sizeof(u64)));
 
 	pc = preempt_count();
@@ -359,19 +363,19 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	return true;
 }
 
-/* Whether a record of the first event may be written in place. */
+/* Can a record of the first event be written in place? */
 static __always_inline bool tp_may_begin(struct hlist_node *first, unsigned int size)
 {
 	if (unlikely(!first))
 		return false;
-	/* A record is to fit into a page, which may be larger than that. */
+	/* A page limits the size of a record. Larger pages must not raise PERF_MAX_TRACE_SIZE. */
 	if ((IS_ENABLED(CONFIG_PERF_USE_VMALLOC) || PAGE_SIZE > PERF_MAX_TRACE_SIZE) &&
 	    unlikely(size > PERF_MAX_TRACE_SIZE))
 		return false;
 	return likely(!perf_guest_state());
 }
 
-/* For interrupts, hits in user space, and plans that are not compiled in. */
+/* Begin a record in an interrupt, of a hit in user space, or with a plan without own code. */
 static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_event_call *call,
 				   struct hlist_node *first, unsigned int size,
 				   unsigned long ip, struct pt_regs *user)
@@ -389,7 +393,7 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_e
 	if (!(plan & TP_IN_PLACE))
 		return NULL;
 	if (user) {
-		/* These look at segments, which an interrupt may change. */
+		/* These functions look at segments, which an interrupt may change. */
 		guard(irqsave)();
 		misc = perf_misc_flags(event, user);
 		ip = perf_instruction_pointer(event, user);
@@ -402,7 +406,7 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_e
 }
 NOKPROBE_SYMBOL(tp_begin_any);
 
-/* Whether this is a task, and the first event has this plan. */
+/* Is this a task outside of interrupts, and does the first event have this plan? */
 static __always_inline bool
 tp_in_task(struct hlist_node *first, const u32 plan, unsigned int size)
 {
@@ -424,12 +428,12 @@ tp_begin_in_task(struct perf_tp_sample *sample, struct trace_event_call *call,
 }
 
 /*
- * The events that follow are to get a copy when the record is filled in. Without @regs,
- * the caller is to fetch them for these events.
+ * The other events on the list get a copy of the record when it is complete. They also need
+ * registers: without @regs, the caller must fetch them to sample->regs.
  *
- * What a record has between its fields was there before, in the buffer of the first
- * event. Users without rights can have samples of system calls and uprobes alone, see
- * TRACE_EVENT_FL_CAP_ANY, and these have nothing in between.
+ * Padding between the fields of a record has old contents of the first event's buffer, and the
+ * copies have it, too. This leaks nothing: unprivileged users can only sample system calls and
+ * uprobes, see TRACE_EVENT_FL_CAP_ANY, whose records have no padding.
  */
 static noinline void *
 tp_begin_first(struct perf_tp_sample *sample, void *record, struct pt_regs *regs)
@@ -445,7 +449,7 @@ tp_begin_first(struct perf_tp_sample *sample, void *record, struct pt_regs *regs
 }
 NOKPROBE_SYMBOL(tp_begin_first);
 
-/* A record has begun. While interrupts are disabled, the list stays as it is. */
+/* A record has begun. The list of events does not change while interrupts are disabled. */
 static __always_inline void *
 tp_begun(struct perf_tp_sample *sample, void *record, struct pt_regs *regs)
 {
@@ -454,7 +458,7 @@ tp_begun(struct perf_tp_sample *sample, void *record, struct pt_regs *regs)
 	return record;
 }
 
-/* Somebody wrote a record after ours, and left it to us to publish it. */
+/* The head has moved: another record was written after ours. Publish it, too. */
 static noinline void tp_end_again(struct perf_tp_sample *sample)
 {
 	WRITE_ONCE(sample->rb->nest, 1);
@@ -466,7 +470,7 @@ static __always_inline void tp_end(struct perf_tp_sample *sample)
 {
 	struct perf_buffer *rb = sample->rb;
 
-	/* As tp_publish(); when the head is still ours, nobody was there to ask for a wake-up. */
+	/* Like tp_publish(). If the head has not moved, no other writer asked for a wake-up. */
 	barrier();
 	WRITE_ONCE(rb->in_place, 0);
 	if (likely(rb_publish_head(rb, sample->head)))
@@ -477,15 +481,15 @@ static __always_inline void tp_end(struct perf_tp_sample *sample)
 
 /**
  * perf_tp_copy - write a sample of an event that has a plan
- * @event: the event; its filter has let the record pass
- * @record: what the tracepoint filled in
- * @size: of the record
- * @count: how much the event counts
- * @regs: where it was hit
+ * @event: the event; the record has passed its filter
+ * @record: the record, which the tracepoint has filled in
+ * @size: size of the record
+ * @count: how much the hit counts
+ * @regs: registers at the hit
  *
  * The caller has preemption disabled.
  *
- * Return: false when the sample has to be written the long way.
+ * Return: false if the sample must be written the long way.
  */
 bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64 count,
 		  struct pt_regs *regs)
@@ -496,7 +500,7 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	u32 plan;
 	bool ret;
 
-	/* Records of user_events have any size. */
+	/* Records of user_events can have any size. */
 	if (unlikely(!regs || !IS_ALIGNED(size + sizeof(u32), sizeof(u64))))
 		return false;
 
@@ -506,11 +510,11 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	plan = READ_ONCE(event->tp_plan);
 	if (unlikely(!plan))
 		return false;
-	/* A count that is not in the sample makes more of them, and may be throttled. */
+	/* Without the period in the sample, a count above one makes several, or throttles. */
 	if (!(plan & PERF_SAMPLE_PERIOD) &&
 	    (count != 1 || event->hw.interrupts == MAX_INTERRUPTS))
 		return false;
-	/* It may have a filter. */
+	/* An event with a filter lacks TP_IN_PLACE, but this code does not need that bit. */
 	if (likely((plan | TP_IN_PLACE) == TP_USUAL))
 		ret = tp_reserve(&sample, event, TP_USUAL, false, size, count, ip, misc, &to);
 	else
@@ -522,7 +526,7 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 	return true;
 }
 
-/* As perf_tp_copy(), for an event that would have its record in place if it were the first */
+/* Like perf_tp_copy(), for an event with the usual plan, and a record that is in place. */
 static __always_inline bool tp_copy_first(struct perf_tp_sample *first, struct perf_event *event)
 {
 	struct perf_event_header *header = first->record - first->event->tp_size;
@@ -539,9 +543,9 @@ static __always_inline bool tp_copy_first(struct perf_tp_sample *first, struct p
 }
 
 /*
- * Let @event and those that follow copy the record from the temporary buffer, with interrupts
- * enabled again: a user may have any number of events, on system calls of his own, and they
- * may want a call chain. As in perf_tp_event(), events may come and go meanwhile.
+ * Let @event and the rest of the list copy the record from the temporary buffer, with
+ * interrupts enabled: any user can have many events on system calls, with call chains. As in
+ * perf_tp_event(), events may come and go meanwhile.
  */
 static noinline void tp_end_many(struct perf_tp_sample *sample, struct perf_event *event)
 {
@@ -549,7 +553,7 @@ static noinline void tp_end_many(struct perf_tp_sample *sample, struct perf_even
 
 	memcpy(record, sample->record, sample->size);
 	tp_publish(sample, true);
-	/* The guard keeps others in this context away from that buffer and the registers. */
+	/* The recursion guard still protects the temporary buffer and the registers. */
 	local_irq_restore(sample->flags);
 
 	hlist_for_each_entry_from_rcu(event, hlist_entry)
@@ -559,7 +563,7 @@ static noinline void tp_end_many(struct perf_tp_sample *sample, struct perf_even
 }
 NOKPROBE_SYMBOL(tp_end_many);
 
-/* Have the other events copy the record, and publish it. */
+/* Copy the record for the other events, and publish it. */
 static noinline void tp_end_first(struct perf_tp_sample *sample)
 {
 	struct perf_event *event = sample->event;
@@ -599,7 +603,7 @@ tp_begin_temporary(struct perf_tp_sample *sample, struct trace_event_call *call,
 	return record;
 }
 
-/* For all that perf_tp_begin() does not find at once. */
+/* The part of tp_begin_in_place() that is not inlined. */
 static noinline void *
 tp_begin_probe(struct perf_tp_sample *sample, struct trace_event_call *call,
 	       struct hlist_head *head, unsigned int size, struct pt_regs *regs)
@@ -636,7 +640,7 @@ tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_call *call,
 }
 
 #if IS_ENABLED(CONFIG_PERF_OUTPUT_KUNIT_TEST)
-/* There may be no temporary buffers when the tests run. */
+/* The tests use this because temporary buffers may not be allocated when they run. */
 void *perf_tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_call *call,
 			     struct hlist_head *head, unsigned int size, struct pt_regs *regs)
 {
@@ -649,14 +653,14 @@ void *perf_tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_c
  * @sample: for perf_tp_end()
  * @call: the probe
  * @head: its events on this CPU
- * @size: of the record: struct trace_entry and what follows it, 4 mod 8
- * @regs: where it was hit
+ * @size: size of the record, including struct trace_entry; 4 mod 8
+ * @regs: registers at the hit
  *
- * The caller has preemption disabled and has run the BPF programs of the probe. It fills
- * in what follows struct trace_entry, which must not fault, and calls perf_tp_end().
+ * The caller has preemption disabled and has run the BPF programs of the probe. It fills in
+ * the fields after struct trace_entry, which must not fault, and calls perf_tp_end().
  * Interrupts may be disabled until then.
  *
- * Return: the place of the record, or %NULL: nothing is to be recorded.
+ * Return: pointer to the record, or %NULL if nothing must be recorded.
  */
 void *perf_tp_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
 		    struct hlist_head *head, unsigned int size, struct pt_regs *regs)
@@ -679,7 +683,7 @@ static noinline void tp_end_probe(struct perf_tp_sample *sample)
 NOKPROBE_SYMBOL(tp_end_probe);
 
 /**
- * perf_tp_end - record what a probe or a system call has filled in
+ * perf_tp_end - finish a record that a probe or a system call has filled in
  * @sample: from perf_tp_begin()
  */
 void perf_tp_end(struct perf_tp_sample *sample)
@@ -695,14 +699,14 @@ NOKPROBE_SYMBOL(perf_tp_end);
  * perf_trace_begin_task - begin a record of a tracepoint that is about a task
  * @sample: for perf_trace_end()
  * @call: the tracepoint
- * @size: of the record
- * @count: how much the event counts
+ * @size: size of the record, including struct trace_entry
+ * @count: how much the hit counts
  * @task: the task whose events get the record, too, or %NULL
  *
- * As perf_trace_begin(), but always in a temporary buffer. The caller fetches its
+ * Like perf_trace_begin(), but always uses a temporary buffer. The caller fetches its
  * registers to sample->regs.
  *
- * Return: the place of the record, or %NULL: nothing is to be recorded.
+ * Return: pointer to the record, or %NULL if nothing must be recorded.
  */
 noinline void *perf_trace_begin_task(struct perf_tp_sample *sample,
 				     struct trace_event_call *call, int size,
@@ -735,13 +739,13 @@ NOKPROBE_SYMBOL(perf_trace_begin_any);
  * @sample: for perf_trace_end()
  * @call: the tracepoint
  * @first: the first of its events on this CPU, or %NULL
- * @size: of the record: struct trace_entry and what follows it, 4 mod 8
- * @ip: where it was hit
+ * @size: size of the record, including struct trace_entry; 4 mod 8
+ * @ip: instruction pointer of the hit
  *
- * The caller fetches its registers to sample->regs unless sample->rb is set, fills in
- * what follows struct trace_entry, and calls perf_trace_end().
+ * The caller fetches its registers to sample->regs unless sample->rb is set, fills in the
+ * fields after struct trace_entry, and calls perf_trace_end().
  *
- * Return: the place of the record, or %NULL: nothing is to be recorded.
+ * Return: pointer to the record, or %NULL if nothing must be recorded.
  */
 void *perf_trace_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
 		       struct hlist_node *first, int size, unsigned long ip)
@@ -769,7 +773,7 @@ static noinline void perf_trace_end_task(struct perf_tp_sample *sample)
 NOKPROBE_SYMBOL(perf_trace_end_task);
 
 /**
- * perf_trace_end - record what a tracepoint has filled in
+ * perf_trace_end - finish a record that a tracepoint has filled in
  * @sample: from perf_trace_begin() or perf_trace_begin_task()
  */
 void perf_trace_end(struct perf_tp_sample *sample)

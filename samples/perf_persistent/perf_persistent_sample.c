@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A driver that keeps a record of what it does: a namespace of persistent perf events
- * with a tracepoint of its own, and here also each tenth of a second something to record.
+ * Example of a driver with a flight recorder: it creates a namespace of persistent perf events
+ * for a tracepoint of its own. The tracepoint fires ten times a second.
  *
  *	# insmod perf_persistent_sample.ko
  *	# perf record -e persistent/perf_sample/ -a && perf script
  *
- * The record is there for whoever wants to know later. So the module stays as long as the
- * namespace does:
+ * The records stay readable until the namespace is deleted, and until then the module cannot be
+ * unloaded:
  *
  *	# perf ctl -d perf_sample		or: rmdir /sys/kernel/perf/perf_sample
  *	# rmmod perf_persistent_sample
@@ -38,7 +38,7 @@ static int __init perf_sample_init(void)
 	s64 id = perf_persistent_create("perf_sample", events, ARRAY_SIZE(events), SZ_64K,
 					PERF_PERSISTENT_TASKS);
 
-	/* What a driver is for does not depend on being recorded. */
+	/* The driver must work without the recorder, so do not fail. */
 	if (id < 0)
 		pr_notice("perf_sample: nothing is recorded: %pe\n", ERR_PTR((long)id));
 	schedule_delayed_work(&tick_work, 0);

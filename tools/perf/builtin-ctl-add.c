@@ -2,8 +2,8 @@
 /*
  * builtin-ctl-add.c
  *
- * perf ctl add: what it is to add, as perf record has it. How events join a namespace is
- * known to util/persistent-add.c.
+ * perf ctl add: parse the events to add to a namespace, with the options and defaults of
+ * perf record. util/persistent-add.c creates the events and lets them join.
  */
 #include "builtin.h"
 #include "builtin-ctl.h"
@@ -27,7 +27,7 @@
 
 static struct evlist *evlist;
 
-/* As perf record has them */
+/* The defaults of perf record */
 static struct record_opts record_opts = {
 	.sample_time	= true,
 	.mmap_pages	= UINT_MAX,
@@ -35,7 +35,7 @@ static struct record_opts record_opts = {
 	.user_interval	= ULLONG_MAX,
 	.freq		= 4000,
 	.target		= {
-		.uid		= UINT_MAX, /* of no user, but of CPUs */
+		.uid		= UINT_MAX, /* per CPU, not for one user */
 		.uses_mmap	= true,
 		.default_per_cpu = true,
 	},
@@ -48,8 +48,8 @@ static struct parse_events_option_args events_args = {
 static const char *label;
 
 /*
- * Is it behind the event that it is about? The filters of others than tracepoints are BPF
- * programs, which would not stay.
+ * A filter applies to the event before it. Only tracepoints can have one: perf implements
+ * filters of other events with BPF programs, which would not outlive perf.
  */
 static int parse_add_filter(const struct option *opt, const char *str, int unset)
 {
@@ -99,7 +99,7 @@ static int check_label(void)
 		pr_err("--label takes 1 to %d bytes.\n", PERF_PERSIST_NAME_SIZE - 1);
 		return -EINVAL;
 	}
-	/* That is how tracepoints are looked up. */
+	/* Names with a colon are looked up as tracepoints. */
 	if (strchr(label, ':')) {
 		pr_err("--label takes no ':', which tracepoints have in their names: not '%s'.\n",
 		       label);

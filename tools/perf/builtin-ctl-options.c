@@ -2,15 +2,15 @@
 /*
  * builtin-ctl-options.c
  *
- * The options of perf ctl that belong to words alone, and have no short form of the time
- * before there were words. See verbs[] in builtin-ctl.c for who has which.
+ * Options of perf ctl that only words have, as in 'perf ctl keep NAME -n 3'. The older form
+ * without words does not know them. verbs[] in builtin-ctl.c assigns them to words.
  */
 #include "builtin-ctl.h"
 
 #include <subcmd/parse-options.h>
 #include "util/debug.h"
 
-/* Of words that are options otherwise, and take a value then */
+/* For keep and spares, whose option form takes the number as its value */
 const struct option ctl_number_options[] = {
 	OPT_STRING('n', "number", &perf_ctl.number, "number", "how many"),
 	OPT_END()

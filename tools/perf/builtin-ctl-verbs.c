@@ -2,9 +2,9 @@
 /*
  * builtin-ctl-verbs.c
  *
- * What 'perf ctl' does, a function for each verb. How the kernel is talked to is known to
- * util/persistent.c, -control.c and -trigger.c, what a listing looks like to
- * util/persistent-list.c, how a file is written to builtin-record.c.
+ * The verbs of 'perf ctl', a function for each. util/persistent.c, -control.c and
+ * -trigger.c talk to the kernel, util/persistent-list.c prints listings, and
+ * builtin-record.c writes files.
  */
 #include "builtin.h"
 #include "builtin-ctl.h"
@@ -29,14 +29,14 @@
 #include "util/strbuf.h"
 #include "util/units.h"
 
-/* What people like to read, and programs do not need */
+/* Print a message for people. Programs use -q. */
 #define tell(fmt, ...)						\
 do {								\
 	if (!quiet)						\
 		pr_info(fmt, ##__VA_ARGS__);			\
 } while (0)
 
-/* For scripts, which say with a word what to do: older ones expect nothing. */
+/* Print a name or number for scripts. Commands given as options print none, as before. */
 static void print_result(const char *fmt, ...) __printf(1, 2);
 
 static void print_result(const char *fmt, ...)
@@ -49,7 +49,7 @@ static void print_result(const char *fmt, ...)
 	vprintf(fmt, args);
 	va_end(args);
 	putchar('\n');
-	/* What comes next may take long, or be another program. */
+	/* Flush, as the next step may take long or exec() another program. */
 	if (fflush(stdout))
 		pr_err("Cannot print the last name or number: %m\n");
 }
@@ -74,7 +74,7 @@ static int count_names(char * const *names)
 
 static int list_names(int nr, const char **names, enum persistent_list_format format)
 {
-	/* Opened to have it said here if there is none. */
+	/* Open each namespace first to report missing ones before the listing starts. */
 	for (int i = 0; i < nr; i++) {
 		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/false);
 
@@ -90,7 +90,7 @@ int perf_ctl__list(int argc, const char **argv)
 	char **names;
 	int err;
 
-	/* With an option a name asks for all that is known of it. */
+	/* -l with a name prints all details, the word 'list' prints a table. */
 	if (argc)
 		return list_names(argc, argv, list_format(!perf_ctl.word));
 
@@ -113,7 +113,7 @@ int perf_ctl__show(int nr_names __maybe_unused, const char **names)
 	return persistent__print_text(names[0], &opts);
 }
 
-/* What perf record is to read */
+/* Make the event list for perf record. */
 static char *read_events(int nr_names, const char **names)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -123,14 +123,14 @@ static char *read_events(int nr_names, const char **names)
 	return strbuf_detach(&sb, NULL);
 }
 
-/* Several become one file. */
+/* Read several namespaces into one file. */
 int perf_ctl__read(int nr_names, const char **names)
 {
 	const struct {
 		const char *option;
 		const char *value;
 	} options[] = {
-		/* perf record knows what to do with a pipe; -r has always made a file. */
+		/* With the word, perf record may write to a pipe. -r always made a file. */
 		{ "-o", perf_ctl.output ?: perf_ctl.word ? NULL : "perf.data" },
 		{ "-C", perf_ctl.cpus },
 		{ "--last", perf_ctl.last },
@@ -143,11 +143,11 @@ int perf_ctl__read(int nr_names, const char **names)
 	char *events;
 	int argc = 0, err = -ENOMEM;
 
-	/* A bad one is refused here, as it is perf record that would show its usage. */
+	/* Refuse a bad size here, as perf record would print its own usage. */
 	if (perf_ctl.max_size && parse_size_option("--max-size", perf_ctl.max_size, &max_size))
 		return -1;
 
-	/* Opened to have it said here if there is none, in terms of names. */
+	/* Open each namespace first to report missing ones by name, not as an event. */
 	for (int i = 0; i < nr_names; i++) {
 		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/false);
 
@@ -177,7 +177,7 @@ out:
 	return err;
 }
 
-/* What programs and libraries hold is not copied, as nobody would ever remove that. */
+/* -N: copy no binaries to the build-id cache, as nothing would ever remove them. */
 static int read_to_file(const char *event, const char *path,
 			const struct persistent_save_opts *opts)
 {
@@ -194,14 +194,14 @@ static int read_to_file(const char *event, const char *path,
 		argv[argc++] = opts->last;
 	}
 
-	/* Why it failed is asked for, with -q, too. */
+	/* perf record must report why it failed, even with -q. */
 	quiet = false;
 	return cmd_record(argc, argv);
 }
 
 #define MAX_COMP_LEVEL	22
 
-/* zstd, or with a level, as in zstd:3 */
+/* Parse 'zstd' or a level, as in 'zstd:3'. */
 static int parse_compress(const char *str, u32 *comp_level)
 {
 	const char *level = strchr(str, ':');
@@ -237,7 +237,7 @@ int perf_ctl__save(int nr_names __maybe_unused, const char **names)
 	return persistent__save(names[0], opts);
 }
 
-/* Where it cannot be done to one of them, it is done to the others. */
+/* Go on with the other namespaces if @func fails for one. */
 int perf_ctl__on_each_ns(int argc, const char **argv, int (*func)(struct persistent_ns *ns))
 {
 	int err = 0;
@@ -262,7 +262,7 @@ static int delete_matching(const char *pattern)
 		struct persistent_ns *ns;
 		int ret = persistent_ns__lookup(names[i], /*write=*/true, &ns);
 
-		/* The kernel deletes the oldest snapshot, too, to make room for another. */
+		/* The kernel may have deleted it to make room for a newer snapshot. */
 		if (ret == -ENOENT)
 			continue;
 		if (persistent__err_open(ret, names[i]) || persistent_ns__delete(ns))
@@ -290,7 +290,7 @@ int perf_ctl__delete(int argc, const char **argv)
 	return err ? -1 : 0;
 }
 
-/* Those of before may be kept, too. */
+/* Tell how many snapshots are kept, including older ones. */
 static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
 {
 	int nr = persistent_ns__count_snapshots(ns);
@@ -301,7 +301,7 @@ static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
 	     ns->name, number, ns->name, nr, ns->keep);
 }
 
-/* A snapshot that failed does not change what the next ones may take. */
+/* After a failure, take back a raised number of snapshots to keep. */
 static int keep_as_before(struct persistent_ns *ns, u32 keep, int err)
 {
 	if (err && perf_ctl.keep && perf_ctl.nr > keep)
@@ -309,7 +309,7 @@ static int keep_as_before(struct persistent_ns *ns, u32 keep, int err)
 	return err;
 }
 
-/* More before, and fewer after: a snapshot that fails costs none of the others. */
+/* Raise the limit before taking a snapshot, lower it after: a failure then deletes none. */
 static int keep_around(struct persistent_ns *ns, bool before)
 {
 	bool more = perf_ctl.nr > ns->keep;
@@ -394,7 +394,7 @@ int perf_ctl__set_note(struct persistent_ns *ns)
 	return persistent_ns__set_note(ns, perf_ctl.note);
 }
 
-/* Those that matter may be the first ones. */
+/* Tell which snapshots are kept. The first ones may be the ones that matter. */
 static void tell_how_often(const struct persistent_ns *ns, const struct perf_event_trigger *trigger)
 {
 	if (!trigger->cool_down_ns)
@@ -407,7 +407,7 @@ static void tell_how_often(const struct persistent_ns *ns, const struct perf_eve
 		     ns->keep, ns->keep);
 }
 
-/* Nobody is there to be asked when it grows. */
+/* Tell the most memory that is used, as it grows later, when no user is there to see it. */
 static void tell_memory(struct persistent_ns *ns)
 {
 	u64 bytes = persistent_ns__buffer_bytes(ns), kept = 1ULL + ns->keep + ns->spares;
@@ -439,7 +439,7 @@ static int add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trig
 		return err;
 	}
 
-	/* sched:* */
+	/* The user may have given a pattern, as in sched:*. */
 	if (nr_events > 1)
 		scnprintf(events, sizeof(events), ", any of %d events", nr_events);
 	tell("[ perf ctl: trigger %u of '%s': %s when %s%s ]\n", trigger->number,
@@ -501,7 +501,7 @@ static void tell_notice(const struct persistent_ns *ns, const struct persistent_
 		tell("[ perf ctl: '%s.%u' was taken ]\n", ns->name, notice->snapshot);
 }
 
-/* Returns only if it cannot be run. */
+/* exec() the command. Return only on failure. */
 static int run_command(const char **argv, const char *name, const struct persistent_notice *notice)
 {
 	char snapshot[PERF_PERSIST_NAME_SIZE] = "", trigger[16] = "";

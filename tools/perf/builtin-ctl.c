@@ -2,8 +2,9 @@
 /*
  * builtin-ctl.c
  *
- * Builtin ctl command: look after the events that 'perf record -P' left in the
- * kernel. This is about the command line; builtin-ctl-verbs.c does what it says.
+ * Builtin ctl command: list, read and control the persistent events that 'perf record -P'
+ * leaves in the kernel. This file parses and checks the command line.
+ * builtin-ctl-verbs.c has a function for each command.
  */
 #include "builtin.h"
 #include "builtin-ctl.h"
@@ -23,8 +24,8 @@
 #include "util/persistent.h"
 
 /*
- * What to do is said with a word, as in 'perf ctl read NAME', or with an option, as in
- * 'perf ctl -r NAME', which is how it was said first.
+ * A command is a word, as in 'perf ctl read NAME', or an option, as in 'perf ctl -r NAME'.
+ * The options are the older form.
  */
 
 struct perf_ctl perf_ctl;
@@ -118,29 +119,29 @@ static const char * const ctl_usage[] = {
 	NULL
 };
 
-/* What is said with a word or an option of that name, and done to one after the other */
+/* A verb whose word and long option have the same name, called for each namespace in turn */
 #define VERB_EACH(_word, _usage)						\
 	.word = #_word, .option = "--" #_word, .given = &perf_ctl._word,	\
 	.each = persistent_ns__##_word, .usage = _usage,			\
 	.word_usage = "perf ctl " #_word " <namespace>...",			\
 	.min = 1, .max = INT_MAX, .live = true
 
-/* One of these is given, by a word or an option, with so many names. */
+/* The command line has exactly one of these verbs, with @min to @max names. */
 static const struct verb {
 	const char	*word;
-	const char	*option;	/* NULL: there is only a word */
+	const char	*option;	/* NULL: the verb is only a word */
 	bool		*given;
-	int		(*each)(struct persistent_ns *ns);	/* for each of them, or */
-	int		(*run)(int argc, const char **argv);	/* for all */
-	int		usage;		/* of the option, */
+	int		(*each)(struct persistent_ns *ns);	/* for each namespace, or */
+	int		(*run)(int argc, const char **argv);	/* once for all */
+	int		usage;		/* usage of the option, */
 	const char	*word_usage;	/* and of the word */
-	/* Of the word: options of its own, and which ones of ctl_options */
+	/* Options that only the word has, and the ones in ctl_options that it takes */
 	const struct option *own;
 	const char	*options;
 	int		min;
 	int		max;
-	bool		one;		/* namespace, also if a pattern stands for it */
-	bool		live;		/* patterns do not stand for snapshots */
+	bool		one;		/* a pattern must match one namespace only */
+	bool		live;		/* patterns do not match snapshots */
 } verbs[] = {
 	{
 		.word = "list", .option = "-l", .given = &perf_ctl.list, .run = perf_ctl__list,
@@ -235,7 +236,7 @@ static const struct verb *find_word(const char *word)
 	return NULL;
 }
 
-/* The reason first, and how to call what was meant; not all that perf ctl can do. */
+/* Print the reason, then the usage of this command alone, not of all commands. */
 static int err_usage(const char *usage, const char *fmt, ...) __printf(2, 3);
 
 static int err_usage(const char *usage, const char *fmt, ...)
@@ -249,7 +250,7 @@ static int err_usage(const char *usage, const char *fmt, ...)
 	return EXIT_USAGE;
 }
 
-/* What the user wrote to have it done, and how that is called */
+/* Name and usage in the form that the user chose, word or option */
 static const char *verb__name(const struct verb *verb)
 {
 	return perf_ctl.word ?: verb->option;
@@ -260,7 +261,7 @@ static const char *verb__usage(const struct verb *verb)
 	return perf_ctl.word ? verb->word_usage : ctl_usage[verb->usage];
 }
 
-/* Options that mean nothing without a verb, or that a word lacks */
+/* Check for options without the verb that they belong to, and for missing options. */
 static int check_options(void)
 {
 	const struct verb *word = perf_ctl.word ? find_word(perf_ctl.word) : NULL;
@@ -317,7 +318,7 @@ static int check_options(void)
 	return 0;
 }
 
-/* A listing can be of several, unless it is asked for with an option. */
+/* The word 'list' takes several names, the option -l takes one. */
 static int verb__max(const struct verb *verb)
 {
 	return perf_ctl.word && verb->given == &perf_ctl.list ? INT_MAX : verb->max;
@@ -338,7 +339,7 @@ static int check_names(const struct verb *verb, int argc, const char **argv)
 	return 0;
 }
 
-/* The one that was most likely meant; NULL: all are too different. */
+/* Find the word that the user most likely meant. NULL: all are too different. */
 static const struct verb *nearest_word(const char *arg)
 {
 	int best = strlen(arg) / 3 + 1;
@@ -356,7 +357,7 @@ static const struct verb *nearest_word(const char *arg)
 	return nearest;
 }
 
-/* @arg: what is there instead of a word, or NULL */
+/* @arg: the argument in the place of a word, or NULL */
 static void err_no_verb(const char *arg)
 {
 	const struct verb *nearest = arg && *arg ? nearest_word(arg) : NULL;
@@ -373,7 +374,7 @@ static void err_no_verb(const char *arg)
 			  arg ? " with '" : "", arg ?: "", arg ? "'" : "");
 }
 
-/* The one that is given; NULL: it was said what is wrong. */
+/* Find the verb whose option is given. NULL: none or several are, and the user was told. */
 static const struct verb *find_verb(const char *arg)
 {
 	const struct verb *verb = NULL;
@@ -395,7 +396,7 @@ static const struct verb *find_verb(const char *arg)
 	return verb;
 }
 
-/* What is behind --, which ends @argv; NULL if that is nothing. */
+/* Cut off @argv at --. Return the command after it, or NULL if there is none. */
 static const char **split_command(int *argc, const char **argv)
 {
 	for (int i = 0; i < *argc; i++) {
@@ -422,7 +423,7 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-/* Those of its own, and those that say the same beside an option */
+/* Collect the options that only the word has, and the ones in ctl_options that it takes. */
 static void verb__collect_options(const struct verb *verb, struct option *options)
 {
 	const struct option end = OPT_END(), *opt;
@@ -437,7 +438,7 @@ static void verb__collect_options(const struct verb *verb, struct option *option
 	options[nr] = end;
 }
 
-/* For perf ctl -h: options are for those who know them. */
+/* 'perf ctl -h' lists the words first, as the options are the older form. */
 static int parse_with_options(int argc, const char **argv)
 {
 	const char *words[ARRAY_SIZE(verbs) + 1] = {};
@@ -465,8 +466,9 @@ static bool is_option(const char *arg, const struct option *option)
 }
 
 /*
- * Does an option say what to do? Then what is a word otherwise is the name of a namespace, if
- * there is one. If not, the option is one too many, and nothing is done.
+ * A word can also be the name of a namespace. It is a name if such a namespace exists and
+ * an option says what to do. Without such a namespace it is a word, and the parser refuses
+ * the option.
  */
 static bool is_said_with_option(const struct verb *word, int argc, const char **argv)
 {
@@ -504,7 +506,7 @@ static int run_on_names(const struct verb *verb, int argc, const char **argv)
 	char **names;
 	int err, nr = 0;
 
-	/* It knows best what to do if one of those that match is gone. */
+	/* perf_ctl__delete() expands patterns itself, to ignore matches that vanish. */
 	if (verb->run == perf_ctl__delete)
 		return verb->run(argc, argv);
 
@@ -546,7 +548,7 @@ int cmd_ctl(int argc, const char **argv)
 	const struct verb *verb;
 	int err;
 
-	/* People want to see what there is; a script that says nothing has lost a word. */
+	/* List for people at a terminal. In a script, a missing command is an error. */
 	if (argc == 1 && isatty(STDOUT_FILENO)) {
 		argc = 2;
 		argv = list;
@@ -575,7 +577,7 @@ int cmd_ctl(int argc, const char **argv)
 		perf_ctl.note = perf_ctl.text;
 	}
 
-	/* An option says more of what was meant than a verb that is missing. */
+	/* Check options before a missing verb: they tell better what the user meant. */
 	err = check_options();
 	if (err)
 		return err;

@@ -9,14 +9,14 @@
 
 struct persistent_ns;
 
-/* As Documentation/perf-ctl.txt has it */
+/* Exit codes, documented in Documentation/perf-ctl.txt */
 #define EXIT_FAILED	1
 #define EXIT_USAGE	2
-#define EXIT_TIMEOUT	2	/* of --wait: nothing happened in time */
+#define EXIT_TIMEOUT	2	/* --wait: the timeout has expired */
 
-/* What the command line says */
+/* The parsed command line */
 struct perf_ctl {
-	const char	*word;		/* NULL: an option says what to do */
+	const char	*word;		/* the command, NULL: an option says what to do */
 	bool		 list;
 	bool		 show;
 	bool		 read;
@@ -34,10 +34,10 @@ struct perf_ctl {
 	bool		 contents;
 	bool		 follow;
 	bool		 set_spares;
-	bool		 set_keep;	/* and that is all */
-	bool		 set_note;	/* the same */
-	const char	*number;	/* of the words keep and spares */
-	const char	*text;		/* of the word note */
+	bool		 set_keep;	/* --keep is the command, not an option of one */
+	bool		 set_note;	/* the same for --note */
+	const char	*number;	/* -n of the words keep and spares */
+	const char	*text;		/* --text of the word note */
 	const char	*spares;
 	const char	*keep;
 	const char	*note;
@@ -52,7 +52,7 @@ struct perf_ctl {
 	const char	*from;
 	const char	*to;
 	const char	*max_size;
-	const char	**command;	/* of --wait */
+	const char	**command;	/* after --, for wait and save */
 	const char	*max_files;
 	const char	*max_total;
 	const char	*compress;
@@ -60,12 +60,12 @@ struct perf_ctl {
 	bool		 saves;
 	bool		 adds;
 	struct persistent_trigger_opts to_trigger;
-	u32		 nr;		/* of the option that the verb takes */
+	u32		 nr;		/* number of --keep, --spares, --remove or --arm */
 };
 
 extern struct perf_ctl perf_ctl;
 
-/* builtin-ctl-options.c: of words alone */
+/* builtin-ctl-options.c: options that only words have */
 extern const struct option ctl_number_options[];
 extern const struct option ctl_note_options[];
 extern const struct option ctl_wait_options[];
@@ -75,7 +75,7 @@ extern const struct option ctl_quiet_options[];
 /* builtin-ctl-add.c */
 extern const struct option ctl_add_options[];
 
-/* Each says itself what went wrong; what is below zero becomes EXIT_FAILED. */
+/* Each prints its own error messages. cmd_ctl() turns a negative value into EXIT_FAILED. */
 int perf_ctl__list(int nr_names, const char **names);
 int perf_ctl__show(int nr_names, const char **names);
 int perf_ctl__read(int nr_names, const char **names);
@@ -94,6 +94,6 @@ int perf_ctl__take_snapshot(struct persistent_ns *ns);
 int perf_ctl__set_spares(struct persistent_ns *ns);
 int perf_ctl__set_keep(struct persistent_ns *ns);
 int perf_ctl__set_note(struct persistent_ns *ns);
-int perf_ctl__parse_pages(unsigned int *pages);	/* of -m */
+int perf_ctl__parse_pages(unsigned int *pages);	/* the argument of -m */
 
 #endif /* __PERF_BUILTIN_CTL_H */

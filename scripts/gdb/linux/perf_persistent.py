@@ -2,10 +2,10 @@
 #
 # gdb helper commands and functions for Linux kernel debugging
 #
-#  what namespaces of persistent perf events hold
+#  list namespaces of persistent perf events, and save their records
 #
-# Uses nothing of the other helpers, so that it can be sourced by itself for a
-# kernel that was built without CONFIG_GDB_SCRIPTS.
+# This file does not use the other helpers, so that gdb can source it alone for
+# a kernel that was built without CONFIG_GDB_SCRIPTS.
 
 import struct
 
@@ -26,7 +26,7 @@ SAMPLE_RAW = 1 << 10
 SAMPLE_STACK_USER = 1 << 13
 SAMPLE_IDENTIFIER = 1 << 16
 SAMPLE_AUX = 1 << 20
-# Of a sample, between its identifier and its period
+# Fields of a sample between its identifier and its period
 SAMPLE_WORDS = SAMPLE_IP | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6 | SAMPLE_CPU | 1 << 9
 ATTR_FREQ = 1 << 10
 ATTR_SAMPLE_ID_ALL = 1 << 18
@@ -79,7 +79,7 @@ def records(rb):
     data = b"".join(memory(page, PAGE_SIZE) for page in struct.unpack("<%dQ" % pages, array))
     reserved = signed(rb["head"]["a"]["counter"])
     pos = signed(rb["user_page"]["data_head"])
-    # Who was in the middle of a record may have overwritten the oldest.
+    # A writer that has not finished its record may have overwritten the oldest ones.
     end = min(0, reserved + size)
     out = []
     while pos + 8 <= end:
@@ -206,7 +206,7 @@ def tracing_data(path):
     at, size, features = struct.unpack_from("<QQ16xQ", content, 40)
     if content[:8] != b"PERFILE2" or not features & 1 << FEATURE_TRACING_DATA:
         raise gdb.GdbError("There are no tracepoints in {}.".format(path))
-    # The first of all features, bit 0 being none
+    # Tracing data is bit 1, the first feature: bit 0 is unused.
     at, size = struct.unpack_from("<QQ", content, at + size)
     return content[at:at + size]
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Benchmark reading many buffers of persistent events in the order of time.
+ * Benchmark for merging many buffers of persistent events in the order of time.
  *
- * The buffers are made here, as few machines have so many CPUs: full, and with records
- * that come from each of them in turn.
+ * Few machines have enough CPUs, so the benchmark makes the buffers itself. All are full,
+ * and their records are interleaved in time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ static int push(void *to, void *records, size_t size)
 	return 0;
 }
 
-/* At irregular times, and as often as in other buffers */
+/* Records come at irregular times, but at the same rate in all buffers. */
 static u64 time_of(u64 nr, unsigned int ring)
 {
 	u64 noise = (nr * nr_rings + ring) * 0x9e3779b97f4a7c15ULL >> 32;
@@ -77,7 +77,7 @@ static u64 time_of(u64 nr, unsigned int ring)
 	return nr * interval + noise % interval;
 }
 
-/* The newest first, as in a backward buffer */
+/* Put the newest record first, as in a backward buffer. */
 static void fill(char *data, u64 nr, unsigned int ring)
 {
 	for (u64 i = 0; i < nr; i++) {
@@ -90,7 +90,7 @@ static void fill(char *data, u64 nr, unsigned int ring)
 	}
 }
 
-/* Time of this process, as the machine may do other things */
+/* Measure the CPU time of this process, as other processes may run, too. */
 static u64 cpu_ns(void)
 {
 	struct timespec ts;

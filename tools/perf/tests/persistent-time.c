@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Times of day, in nights in which clocks are set forward or back, too, and durations */
+/* Test parsing of times of day, also in nights of a clock change, and of durations. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,16 +40,16 @@ static const struct {
 	{ NEWFOUNDLAND, "2026-07-01 12:00:00", "09:31", "2026-06-30 12:01:00" },
 	{ NEWFOUNDLAND, "2026-07-01 12:00:00", "2026-01-01 00:00", "2026-01-01 03:30:00" },
 
-	/* 01:40 of summer time, and it is going to be 01:30 once more */
+	/* It is 01:40 in summer time. 01:30 will come once more, in winter time. */
 	{ LONDON, "2026-10-25 00:40:00", "01:30", "2026-10-25 00:30:00" },
 	{ LONDON, "2026-10-25 00:40:00", "2026-10-25 01:30", "2026-10-25 00:30:00" },
 	{ LONDON, "2026-10-25 00:40:00", "01:50", "2026-10-24 00:50:00" },
-	/* 01:40 of winter time */
+	/* It is 01:40 in winter time. */
 	{ LONDON, "2026-10-25 01:40:00", "01:30", "2026-10-25 01:30:00" },
 	{ LONDON, "2026-10-25 01:40:00", "01:50", "2026-10-25 00:50:00" },
 	{ LONDON, "2026-10-25 12:00:00", "2026-10-25 01:30", "2026-10-25 01:30:00" },
 	{ LONDON, "2026-10-26 00:30:00", "00:45", "2026-10-24 23:45:00" },
-	/* From 01:00 to 02:00 in no time */
+	/* The clock jumps from 01:00 to 02:00. */
 	{ LONDON, "2026-03-29 12:00:00", "2026-03-29 01:30", NULL },
 	{ LONDON, "2026-03-29 12:00:00", "2026-03-29 02:00", "2026-03-29 01:00:00" },
 	{ LONDON, "2026-03-29 12:00:00", "01:30", "2026-03-28 01:30:00" },
@@ -57,7 +57,7 @@ static const struct {
 	{ LONDON, "2026-03-30 00:40:00", "01:30", "2026-03-30 00:30:00" },
 };
 
-/* Behind a point there are nine digits. */
+/* A fraction must have nine digits. */
 static u64 utc_ns(const char *str)
 {
 	struct tm tm = {};

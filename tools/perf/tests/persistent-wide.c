@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What buffers of namespaces leave out of records is put back where it would have been. */
+/* Test that perf puts fields back that namespaces leave out of their records. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define TEST_CPU	5
 #define LEFT_OUT	(PERF_SAMPLE_IP | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
-/* In the order in which samples have them, or what is behind other records */
+/* The order of fields in samples, and in the sample_id at the end of other records */
 static const u64 sample_words[] = {
 	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
 	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
@@ -55,7 +55,7 @@ static u64 word_of(u64 bit)
 	}
 }
 
-/* A record with the words of @type; two words more, before or after them */
+/* Build a record with the words of @type, and two more words before or after them. */
 static void fill(struct record *record, bool is_sample, u64 type)
 {
 	const u64 *bits = is_sample ? sample_words : other_words;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Join the files that one recording has left: what is known of tasks, and samples.
+ * Join the files of one recording of perf record --daemon: side-band records and samples.
  *
- * All of them begin with the same description of the events, so that records can be copied as
- * they are. They are sorted by their time. Records that have none tell of what was there before,
- * and come first. Memory that was written twice leaves records that are in two files: a record is
- * written as often as it is in the file that has most of it.
+ * All files begin with the same event attributes and ids, so records can be copied
+ * unchanged. They are sorted by time. Records without a time tell of what existed before,
+ * and come first. If the recorder wrote its buffers twice, two files have the same
+ * record. It is written as often as it is in the file that has it most often.
  */
 #include "data-join.h"
 
@@ -34,7 +34,7 @@
 
 #define PERF_FILE_MAGIC		0x32454c4946524550ULL	/* "PERFILE2" */
 
-/* So many bytes of records can be sorted by themselves. */
+/* The reader of the file sorts about this many bytes of records at a time. */
 #define ROUND_SIZE		SZ_1M
 
 static const struct perf_event_header finished_round = {
@@ -51,7 +51,7 @@ static bool is_within(u64 offset, u64 size, u64 end)
 	return offset <= end && size <= end - offset;
 }
 
-/* NULL: it is a file that can be joined. */
+/* Returns why the file cannot be joined. NULL: it can. */
 static const char *check_header(const struct join_file *file)
 {
 	const struct perf_file_header *header = file->header;
@@ -106,7 +106,7 @@ static int map_file(struct join_file *file, const char *path, bool force, bool s
 	if (!wrong)
 		wrong = check_header(file);
 	if (!wrong)
-		/* Without a size it was killed, and there is nothing behind the data. */
+		/* A size of 0 means that perf was killed: the rest of the file is data. */
 		file->data_end = file->header->data.size ?
 				 file->header->data.offset + file->header->data.size : file->size;
 	if (wrong) {
@@ -132,8 +132,9 @@ static bool is_part(const struct perf_file_section *a, const struct perf_file_se
 }
 
 /*
- * What describes the events, with the ids that the kernel gave them, is the same. The file of a
- * recorder that was killed may use a part of that, see record_aux__begin().
+ * Files of one recording have the same event attributes, with the same ids from the
+ * kernel. If the recorder was killed, the header may list only some of them, see
+ * record_aux__begin().
  */
 static bool is_same(const struct join_file *a, const struct join_file *b)
 {
@@ -145,7 +146,7 @@ static bool is_same(const struct join_file *a, const struct join_file *b)
 	       !memcmp(a->map + begin, b->map + begin, end - begin);
 }
 
-/* The one that knows most of the events */
+/* Find the file whose header lists most events. */
 static const struct join_file *find_most(const struct data_join *join)
 {
 	const struct join_file *most = &join->files[0];
@@ -255,7 +256,7 @@ static int add_record(struct data_join *join, const union perf_event *event, u64
 	return 0;
 }
 
-/* What is before the time in a sample has one word each. */
+/* Each field before the time of a sample has one word. */
 static bool has_room_for_time(const union perf_event *event, const struct evsel *evsel)
 {
 	const u64 before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -272,7 +273,7 @@ static bool has_room_for_time(const union perf_event *event, const struct evsel 
 
 static int find_time(struct data_join *join, const union perf_event *_event, u64 *time)
 {
-	/* What parses it does not write to it. */
+	/* The functions that parse the event do not write to it. */
 	union perf_event *event = (union perf_event *)_event;
 	struct evsel *evsel;
 
@@ -314,7 +315,7 @@ static int find_records(struct data_join *join, u32 nr)
 			pr_err("Cannot join %s: it is compressed, or has AUX areas.\n", file->path);
 			return -EINVAL;
 		}
-		/* Of no event of these files: nobody could print it. */
+		/* Skip a record of an unknown event, as no perf could print it. */
 		if (find_time(join, event, &time))
 			continue;
 		if (event->header.type == PERF_RECORD_SAMPLE)
@@ -352,7 +353,7 @@ static int content_and_file_cmp(const void *_a, const void *_b)
 	return content_cmp(*a, *b) ?: record_cmp(*a, *b);
 }
 
-/* The same record, sorted by files: leave as many as the file has that has most. */
+/* @same: equal records, sorted by file. Keep as many as there are in the file with most. */
 static void drop_same(struct data_join *join, struct join_record **same, size_t nr)
 {
 	size_t kept = 0, in_file = 0;
@@ -371,7 +372,7 @@ static void drop_same(struct data_join *join, struct join_record **same, size_t 
 	}
 }
 
-/* Of one time, and of more than one file */
+/* @records: records of the same time, from more than one file */
 static int drop_doubles(struct data_join *join, struct join_record *records, size_t nr)
 {
 	struct join_record **sorted = calloc(nr, sizeof(*sorted));
@@ -405,7 +406,7 @@ int data_join__sort(struct data_join *join)
 	for (size_t i = 1; i <= join->nr_records && !err; i++) {
 		if (i < join->nr_records && records[i].time == records[begin].time)
 			continue;
-		/* Of one time they are sorted by files. */
+		/* Records of one time are sorted by file. */
 		if (records[begin].file != records[i - 1].file)
 			err = drop_doubles(join, records + begin, i - begin);
 		begin = i;
@@ -462,7 +463,7 @@ static u64 feature_table_size(const struct join_file *file)
 	       sizeof(struct perf_file_section);
 }
 
-/* What is behind the data tells of the machine. A recorder that was killed wrote none. */
+/* The features after the data describe the machine. A recorder that was killed wrote none. */
 static bool has_features(const struct join_file *file)
 {
 	const struct perf_file_section *section = file->map + file->data_end;
@@ -470,7 +471,7 @@ static bool has_features(const struct join_file *file)
 
 	if (!file->header->data.size || !size || !is_within(file->data_end, size, file->size))
 		return false;
-	/* None is within the table, as what is between the two is copied. */
+	/* All sections must follow the table, as write_features() copies what follows it. */
 	for (u64 i = 0; i < size / sizeof(*section); i++) {
 		if (!is_within(section[i].offset, section[i].size, file->size) ||
 		    section[i].offset < begin)
@@ -479,7 +480,7 @@ static bool has_features(const struct join_file *file)
 	return true;
 }
 
-/* The last one knows most. */
+/* Take the header of the last file, whose features are the newest. */
 static const struct join_file *find_head(const struct data_join *join)
 {
 	for (int i = join->nr_files - 1; i >= 0; i--) {
@@ -507,7 +508,7 @@ static void write_features(struct data_join *join, const struct join_file *head,
 		record_file__write(out, &section, sizeof(section));
 	}
 
-	/* Those of the samples are of the file that they were in. */
+	/* The times of the first and last sample are of one file: replace them. */
 	if (times_at) {
 		record_file__write(out, head->map + pos, times_at - pos);
 		record_file__write(out, times, sizeof(times));
@@ -516,7 +517,7 @@ static void write_features(struct data_join *join, const struct join_file *head,
 	record_file__write(out, head->map + pos, head->size - pos);
 }
 
-/* NULL: only say how many bytes these are */
+/* Returns the number of bytes. With @out NULL, only count them. */
 static u64 write_records(struct data_join *join, struct record_file *out)
 {
 	u64 all = 0, round = 0;
@@ -530,7 +531,7 @@ static u64 write_records(struct data_join *join, struct record_file *out)
 		round += record->event->header.size;
 		if (out)
 			record_file__write(out, record->event, record->event->header.size);
-		/* What follows may not be older than what the last round had. */
+		/* Records after a round must not be older than those before it. */
 		if (record->time && round >= ROUND_SIZE && !join->no_rounds) {
 			round = 0;
 			all += finished_round.size;
@@ -590,7 +591,7 @@ static int write_output(struct data_join *join, const char *output)
 	if (!err) {
 		char *tmp;
 
-		/* A copy: the other one goes when the file has got its name. */
+		/* Copy the name for the signal handler, as out.tmp is freed on commit. */
 		unfinished = strdup(out.tmp);
 		remove_on_signals();
 		err = data_join__write(join, &out);

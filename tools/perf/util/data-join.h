@@ -11,7 +11,7 @@ struct evlist;
 struct perf_file_header;
 struct record_file;
 
-/* A record, and when it was written; 0: it has no time, and is about what was before. */
+/* A record and its time. Time 0: it has none, and tells of what existed before recording. */
 struct join_record {
 	u64			 time;
 	const union perf_event	*event;
@@ -19,19 +19,19 @@ struct join_record {
 	bool			 dropped;
 };
 
-/* A file as it is in memory */
+/* A mapped file */
 struct join_file {
 	const char			*path;
 	const struct perf_file_header	*header;
 	void				*map;
 	u64				 size;
 	u64				 data_end;
-	u64				 nr_cut;	/* bytes of a record that is not whole */
+	u64				 nr_cut;	/* bytes of an incomplete record */
 };
 
 struct data_join {
-	bool			 force;		/* files of other users as well */
-	bool			 no_rounds;	/* older records may follow */
+	bool			 force;		/* also read files of other users */
+	bool			 no_rounds;	/* the caller may append older records */
 	struct join_file	*files;
 	int			 nr_files;
 	struct evlist		*evlist;
@@ -39,22 +39,22 @@ struct data_join {
 	size_t			 nr_records;
 	size_t			 max_records;
 	size_t			 nr_samples;
-	size_t			 nr_doubles;	/* of these */
-	u64			 first;		/* time of a sample */
-	u64			 last;
+	size_t			 nr_doubles;	/* dropped ones of these */
+	u64			 first;		/* time of the first sample, */
+	u64			 last;		/* and of the last one */
 };
 
-/* Are these two of one recording? Says nothing. */
+/* Are the two files of one recording? Prints nothing. */
 bool data_join__same(const char *path, const char *other);
 
-/* Map the files, and find their records. Says what is wrong with them. */
+/* Map the files, and find their records. Reports files that cannot be joined. */
 int data_join__open(struct data_join *join, const char * const *paths, int nr);
-/* Have records in the order of time, and each one once. */
+/* Sort the records by time, and drop doubles. */
 int data_join__sort(struct data_join *join);
 int data_join__write(struct data_join *join, struct record_file *out);
 void data_join__exit(struct data_join *join);
 
-/* All of that for the command line: what there is stays if it has that name. */
+/* All of that for the command line. Fails if @output exists. */
 int data_join(const char **paths, int nr, const char *output, bool force);
 
 #endif /* __PERF_DATA_JOIN_H */

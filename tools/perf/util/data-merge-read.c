@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Read a file whose samples are merged with those of others: sort them, and format what is
- * printed of each but its machine and its time.
+ * Read one of the files that 'perf data' merges into a timeline: sort its samples and
+ * format each as a line, without the machine and the time, which data-merge.c prints.
  */
 #include "data-merge-read.h"
 
@@ -40,7 +40,7 @@ struct reader {
 	struct merge_info	*info;
 	bool			 json;
 	FILE			*pipe;
-	FILE			*mem;		/* writes to: */
+	FILE			*mem;		/* memory stream, writes to text */
 	char			*text;
 	size_t			 len;
 	s64			 last;
@@ -65,7 +65,7 @@ static bool has_times(struct evlist *evlist)
 	return true;
 }
 
-/* Of a file that is no stream; the features are behind the data. */
+/* For a file that is no stream. A cut-off file lacks its features, which follow the data. */
 static bool is_cut_off(struct reader *reader)
 {
 	const struct perf_header *header = &reader->session->header;
@@ -75,7 +75,7 @@ static bool is_cut_off(struct reader *reader)
 	       (perf_header__has_feat(header, HEADER_CLOCK_DATA) && !header->env.clock.enabled);
 }
 
-/* Once all that is before the first sample was read. */
+/* Called once everything before the first sample was read */
 static void reader__check(struct reader *reader)
 {
 	const struct perf_env *env = &reader->session->header.env;
@@ -115,7 +115,7 @@ static void format_trace(struct trace_seq *seq, struct evsel *evsel, struct perf
 	};
 
 	tep_print_event(evsel->tp_format->tep, seq, &record, "%s", TEP_PRINT_INFO);
-	/* Some end with a new line of their own. */
+	/* Some events print their own newline at the end. */
 	while (seq->len && seq->buffer[seq->len - 1] == '\n')
 		seq->len--;
 	trace_seq_terminate(seq);
@@ -264,14 +264,14 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 	return reader__send(reader, sample->time);
 }
 
-/* After the last one there is a mark. */
+/* Ignore HEADER_LAST_FEATURE, which only marks the end of the features. */
 static int process_feature(struct perf_session *session, union perf_event *event)
 {
 	return event->feat.feat_id < HEADER_LAST_FEATURE ?
 	       perf_event__process_feature(session, event) : 0;
 }
 
-/* Tasks, for their names, and what is ahead of samples in a stream */
+/* Process records of tasks for their names, and the records that a stream begins with. */
 static void reader__init_tool(struct reader *reader)
 {
 	struct perf_tool *tool = &reader->tool;
@@ -312,7 +312,7 @@ static int reader__run(struct reader *reader)
 		return -1;
 	}
 
-	/* Of a stream only the beginning was read. */
+	/* Check a stream later, as only its beginning was read so far. */
 	if (!reader->data.is_pipe)
 		reader__check(reader);
 	err = perf_session__process_events(reader->session);

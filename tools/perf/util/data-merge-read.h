@@ -9,26 +9,26 @@
 
 struct data_merge_opts;
 
-/* What the process that reads a file tells about it, in memory that is shared */
+/* Shared memory in which the process that reads a file describes the file */
 struct merge_info {
-	bool	ready;			/* all but the last two are known */
+	bool	ready;			/* all fields but the last two are valid */
 	char	hostname[HOST_NAME_MAX + 1];
 	u32	clockid;
-	s64	tod_ns, clockid_ns;	/* at the same moment */
+	s64	tod_ns, clockid_ns;	/* both clocks at the same moment */
 	u64	nr_lost;
 	u64	nr_unordered;
 };
 
-/* In the pipe, before each text */
+/* The header of each text in the pipe */
 struct merge_line {
 	s64	time;			/* ns of wall-clock time */
 	size_t	len;
 };
 
-/* A name or a text is a part of one line, and does not control the terminal. */
+/* Replace characters that would end the line or control the terminal. */
 void merge__replace_controls(char *str);
 
-/* Write what is printed of each sample into @pipe. Says itself why it fails. */
+/* Write the text of each sample into @pipe. Reports errors itself. */
 int merge__read_file(const char *path, const struct data_merge_opts *opts,
 		     struct merge_info *info, FILE *pipe);
 

@@ -2,9 +2,9 @@
 /*
  * Print the samples of several files as one timeline, in the order of wall-clock time.
  *
- * A session delivers all samples of a file in one go. So each file has a process of its own,
- * which sorts and formats samples and writes them into a pipe. It waits there until they are
- * wanted: no more than a line of each file is in the memory of the process that merges them.
+ * A perf session delivers all samples of a file in one go. So perf forks a process for
+ * each file, which sorts and formats samples and writes them into a pipe. It blocks there
+ * until the merging process reads on, which keeps only one line of each file in memory.
  */
 #include "data-merge.h"
 
@@ -30,19 +30,19 @@
 #include "debug.h"
 #include "json-print.h"
 
-/* The most by which NTP lets a clock run faster or slower than it would */
+/* The most by which NTP speeds up or slows down a clock */
 #define MAX_SLEW_PPM	500
 
-/* Two readings of clocks are further apart than this only if one of them was changed. */
+/* If two readings of a pair of clocks differ by more than this, a clock was changed. */
 #define READING_NS	(10 * NSEC_PER_MSEC)
 
 struct merge_source {
 	const char		*path;
-	char			*name;		/* of the machine, unique */
+	char			*name;		/* a unique name of the machine */
 	struct merge_info	*info;
 	pid_t			 pid;
-	FILE			*pipe;		/* NULL: it ended */
-	struct merge_line	 line;		/* the next one */
+	FILE			*pipe;		/* NULL: no more lines */
+	struct merge_line	 line;		/* the next line */
 	char			*text;
 	size_t			 room;
 	s64			 offset;
@@ -69,7 +69,7 @@ int data_merge_opts__add_offset(struct data_merge_opts *opts, const char *str)
 	char *end = NULL;
 	double offset = 0;
 
-	/* No nan, no inf, and nothing hexadecimal */
+	/* Refuse nan, inf and hexadecimal numbers. */
 	if (seconds && seconds[1 + strspn(seconds + 1, "+-.0123456789")] == '\0')
 		offset = strtod(seconds + 1, &end);
 	if (!end || end == seconds + 1 || *end || seconds == str || fabs(offset) > INT_MAX) {
@@ -117,7 +117,7 @@ static int start_source(struct merge *merge, struct merge_source *source)
 	}
 
 	if (!source->pid) {
-		/* Nobody else keeps a pipe open that the parent closes. */
+		/* Close other pipes, or their writers get no EPIPE when the parent closes. */
 		for_each_source(merge, other) {
 			if (other->pipe)
 				close(fileno(other->pipe));
@@ -137,7 +137,7 @@ static int start_source(struct merge *merge, struct merge_source *source)
 	return 0;
 }
 
-/* It says itself why it failed, unless it was killed. */
+/* The process reports its errors itself, unless it was killed. */
 static int end_source(struct merge_source *source)
 {
 	int status = 0;
@@ -154,7 +154,7 @@ static int end_source(struct merge_source *source)
 	return status ? -EIO : 0;
 }
 
-/* Read the next line, or the end. */
+/* Read the next line, or end the source. */
 static int source__next(struct merge_source *source)
 {
 	char *text;
@@ -175,7 +175,7 @@ static int source__next(struct merge_source *source)
 	return 0;
 }
 
-/* All of them, so that each that cannot be read says so */
+/* Start all processes before failing, so that each file that cannot be read is reported. */
 static int start_all(struct merge *merge)
 {
 	struct merge_source *source;
@@ -210,7 +210,7 @@ static bool is_hostname_unique(const struct merge *merge, const struct merge_sou
 	return true;
 }
 
-/* The name of the host, and that of the file where it is needed to tell them apart */
+/* Use the host name, and add the file name if several files are of one host. */
 static int name_sources(struct merge *merge)
 {
 	struct merge_source *source, *other;
@@ -266,7 +266,7 @@ static int apply_offset(struct merge *merge, const struct data_merge_offset *off
 	return -EINVAL;
 }
 
-/* Not over a file: it may be one of those that nobody can record again. */
+/* Never overwrite a file: it may be a recording that cannot be repeated. */
 static int open_output(struct merge *merge)
 {
 	const char *path = merge->opts->output;
@@ -277,7 +277,7 @@ static int open_output(struct merge *merge)
 	if (!path)
 		return 0;
 
-	/* x: what is a file by then is not opened. */
+	/* With "x", fopen() fails if a file was created meanwhile. */
 	merge->out = fopen(path, !stat(path, &st) && !S_ISREG(st.st_mode) ? "we" : "wxe");
 	if (merge->out)
 		return 0;
@@ -301,7 +301,7 @@ static struct merge_source *find_oldest(struct merge *merge)
 	return oldest;
 }
 
-/* Local time for people; what programs get can be sorted as text. */
+/* Print local time for people. In JSON print UTC, which programs can sort as text. */
 static void format_time(s64 time, bool json, char *buf, size_t size)
 {
 	s64 ns = time % (s64)NSEC_PER_SEC;
@@ -370,7 +370,7 @@ static int print_lines(struct merge *merge)
 }
 
 /*
- * What is known about the clocks
+ * Report on the clocks
  */
 
 static double to_seconds(s64 ns)
@@ -378,7 +378,7 @@ static double to_seconds(s64 ns)
 	return (double)ns / NSEC_PER_SEC;
 }
 
-/* How far its samples may be from the moment at which wall-clock time is known */
+/* The longest time between a sample and the moment at which the clocks were compared */
 static s64 source__distance(const struct merge_source *source)
 {
 	s64 known = source->info->tod_ns + source->offset;
@@ -409,7 +409,7 @@ static void print_source(const struct merge_source *source)
 	fputs("\n", stderr);
 }
 
-/* Two files of a host show whether its clock was changed between them. */
+/* Compare two files of a host to see if its clock was changed between them. */
 static void print_change(const struct merge_source *source, const struct merge_source *other)
 {
 	const struct merge_info *info = source->info, *then = other->info;
@@ -423,7 +423,7 @@ static void print_change(const struct merge_source *source, const struct merge_s
 	fputs("the clock was set, or the machine slept or booted in between\n", stderr);
 }
 
-/* The file before it that is of the same host and of the same clock, or NULL */
+/* Find the previous file of the same host and clock. NULL: none */
 static const struct merge_source *find_earlier(const struct merge *merge,
 					       const struct merge_source *source)
 {
@@ -479,7 +479,7 @@ static void merge__exit(struct merge *merge)
 	struct merge_source *source;
 
 	for_each_source(merge, source) {
-		/* Whoever is not done need not go on, and does not say so. */
+		/* Kill processes that are not done, and do not report it. */
 		if (source->pid && source->pipe) {
 			kill(source->pid, SIGKILL);
 			waitpid(source->pid, NULL, 0);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-/* What is added to all times of a machine */
+/* An offset to add to all times of a machine */
 struct data_merge_offset {
 	char		*machine;
 	s64		 ns;
@@ -14,12 +14,12 @@ struct data_merge_offset {
 struct data_merge_opts {
 	const char	*output;		/* NULL: stdout */
 	bool		 json;
-	bool		 force;			/* files of other users as well */
+	bool		 force;			/* also read files of other users */
 	struct data_merge_offset *offsets;
 	int		 nr_offsets;
 };
 
-/* MACHINE=SECONDS */
+/* Parse MACHINE=SECONDS and add it to @opts. */
 int data_merge_opts__add_offset(struct data_merge_opts *opts, const char *str);
 void data_merge_opts__exit(struct data_merge_opts *opts);
 

@@ -7,7 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What comes with the first byte of a character, and how small it may be */
+/*
+ * Decode the first byte of a UTF-8 character: set the bits in it, and the smallest
+ * character that needs this length. Returns the length in bytes, 0: not a first byte.
+ */
 static int utf8__start(unsigned char byte, unsigned int *c, unsigned int *min)
 {
 	if (byte >= 0xc0 && byte < 0xe0) {
@@ -46,8 +49,8 @@ int utf8__char(const char *str, unsigned int *ret)
 }
 
 /*
- * Names of tasks and files are bytes, while JSON is in UTF-8: replace what is not,
- * and escape what would control the terminal that it is printed on.
+ * Names of tasks and files can have any bytes, but JSON must be UTF-8. Replace invalid
+ * bytes, and escape characters that would control the terminal.
  */
 static const char *fputs_char(const char *str, FILE *out)
 {
@@ -112,7 +115,7 @@ void json_print__begin(struct json_print *json, const char *key, char bracket)
 void json_print__end(struct json_print *json, char bracket)
 {
 	json->depth--;
-	/* Unless there is nothing in between */
+	/* Print an empty object or array as {} or []. */
 	if (json->comma)
 		fprintf(json->out, "\n%*s", 2 * json->depth, "");
 	fputc(bracket, json->out);

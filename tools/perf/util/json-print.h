@@ -7,19 +7,19 @@
 #include <stdio.h>
 
 /*
- * The character at @str, which is not ASCII, and how many bytes it has; 0: it is
- * none in UTF-8.
+ * Decode the non-ASCII character at @str into @c. Returns its length in bytes, or 0 if it
+ * is not valid UTF-8.
  */
 int utf8__char(const char *str, unsigned int *c);
 
-/* A string in quotes, whatever bytes there are in it */
+/* Print a quoted JSON string. @str can have any bytes. */
 void json__fputs_string(const char *str, FILE *out);
 
-/* Values one a line; the key is NULL in an array, and for the outermost value. */
+/* Print one value a line. The key is NULL in an array, and for the outermost value. */
 struct json_print {
 	FILE	*out;
 	int	depth;
-	bool	comma;		/* before what comes next */
+	bool	comma;		/* the next value needs a comma before it */
 };
 
 void json_print__begin(struct json_print *json, const char *key, char bracket);

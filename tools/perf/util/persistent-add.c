@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf ctl add: events join a namespace that records already.
+ * perf ctl add: add events to a namespace that records already.
  *
- * They are opened disabled on the CPUs that the namespace records on, and write to the buffer
- * that it has there, or to one of their own. All of them join before the first is enabled. If
- * one cannot, those that have joined leave, and no record of any of them was written.
+ * perf opens the events disabled on each CPU that the namespace records on. They write to the
+ * namespace's buffer there, or to buffers of their own. All of them join before perf enables
+ * the first. If one cannot join, the others leave again, and none has written a record.
  */
 #include "persistent-add.h"
 
@@ -36,13 +36,13 @@
 #include "units.h"
 #include "util.h"
 
-/* An event on a CPU that is on its way into the namespace */
+/* An event on one CPU that is to join the namespace */
 struct joiner {
 	struct evsel	*evsel;
 	int		fd;
 	int		cpu;
 	bool		joined;
-	void		*map;		/* of a buffer of its own, until it has joined */
+	void		*map;		/* of its own buffer, until it has joined */
 };
 
 struct add {
@@ -59,7 +59,7 @@ static bool member__is_ordinary(const struct persistent_member *member)
 	       !(member->flags & PERF_PERSIST_FOR_TRIGGER);
 }
 
-/* The buffer on @cpu for more than tasks; -1: on any CPU */
+/* The owner of a buffer for ordinary events on @cpu; -1: on any CPU */
 static const struct persistent_member *ns__ring(const struct persistent_ns *ns, int cpu)
 {
 	for (int i = 0; i < ns->nr_members; i++) {
@@ -83,7 +83,7 @@ static void add__label(const struct add *add, struct evsel *evsel, char *label, 
 }
 
 /*
- * What is refused
+ * Checks
  */
 
 static int check_event(const struct add *add, struct evsel *evsel)
@@ -135,7 +135,7 @@ static int add__check(const struct add *add)
 	return 0;
 }
 
-/* Is there an event of this label on @cpu, in the namespace or before @until here? */
+/* Is there an event with this label on @cpu, in the namespace or before @until in evlist? */
 static bool add__has_label(const struct add *add, const char *label, int cpu,
 			   const struct evsel *until)
 {
@@ -158,7 +158,7 @@ static bool add__has_label(const struct add *add, const char *label, int cpu,
 	return false;
 }
 
-/* In a file they could not be told apart. */
+/* In a perf.data file two events with the same label could not be told apart. */
 static int err_label(const struct add *add, const char *label)
 {
 	pr_err("'%s' has an event called '%s' already, see 'perf ctl list -v %s': use --label to call this one\n"
@@ -170,7 +170,7 @@ static int err_label(const struct add *add, const char *label)
  * Opening
  */
 
-/* Where it records and a CPU is online, as persistent__list_cpus() */
+/* The online CPUs that it records on, as a string from persistent__list_cpus() */
 static char *add__cpus(const struct add *add)
 {
 	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
@@ -209,7 +209,7 @@ static int open_event(struct evsel *evsel, struct target *target)
 	return 0;
 }
 
-/* They are sorted by time with what is there, so they have its clock. */
+/* Use the clock of the namespace, as records of both are sorted by time. */
 static void add__config(const struct add *add)
 {
 	struct evlist *evlist = add->opts->evlist;
@@ -254,7 +254,7 @@ static int add__open_on(struct add *add, const char *cpus)
 	return 0;
 }
 
-/* Names are known now: an event that the CPU lacks may have become another one. */
+/* Names are final now: evsel__fallback() may have replaced an event that the CPU lacks. */
 static int add__collect(struct add *add)
 {
 	struct evlist *evlist = add->opts->evlist;
@@ -275,7 +275,7 @@ static int add__collect(struct add *add)
 
 		add__label(add, evsel, label, sizeof(label));
 		perf_cpu_map__for_each_cpu(cpu, idx, evsel->core.cpus) {
-			/* It may have been added when this CPU was offline. */
+			/* Skip CPUs that have it: it was added when this one was offline. */
 			if (add__has_label(add, label, cpu.cpu, evsel))
 				continue;
 			add->joiners[add->nr_joiners++] = (struct joiner) {
@@ -339,7 +339,7 @@ static int add__redirect_to_ns(const struct add *add, struct joiner *joiner)
 	return err ? err_redirect(add, joiner, err) : 0;
 }
 
-/* The first on a CPU has the buffer, and the others write to it. */
+/* The first event on a CPU owns the buffer. The others write to it. */
 static int add__map(const struct add *add, struct joiner *joiner)
 {
 	const size_t size = evlist__mmap_size(add->opts->pages);
@@ -417,13 +417,13 @@ static int add__join(const struct add *add, struct joiner *joiner)
 	return 0;
 }
 
-/* Those that write to the buffers of others leave before these. */
+/* In reverse order: an event that writes to another's buffer leaves before the owner. */
 static void add__leave(struct add *add)
 {
 	for (int i = add->nr_joiners - 1; i >= 0; i--) {
 		struct joiner *joiner = &add->joiners[i];
 
-		/* It goes with the namespace, too. */
+		/* ENODEV: the namespace was deleted, and the event with it. */
 		if (joiner->joined && ioctl(joiner->fd, PERF_EVENT_IOC_SET_PERSIST, NULL) &&
 		    errno != ENODEV)
 			pr_warning("WARNING: '%s' has joined '%s' on CPU %d and does not leave it: %m\n",
@@ -432,7 +432,7 @@ static void add__leave(struct add *add)
 	}
 }
 
-/* What is switched off gets no event that records. */
+/* Does the namespace record? If it is disabled, added events stay disabled. */
 static bool add__records(const struct add *add)
 {
 	for (int i = 0; i < add->ns->nr_members; i++) {
@@ -460,7 +460,7 @@ static int add__join_all(struct add *add)
 }
 
 /*
- * What came of it
+ * Reporting
  */
 
 static bool add__is_ours(const struct add *add, const struct persistent_member *member)
@@ -476,7 +476,7 @@ static bool add__is_ours(const struct add *add, const struct persistent_member *
 	return false;
 }
 
-/* A CPU that came online after it joined has it as it was then: not yet enabled. */
+/* If a CPU came online after the event joined, but before it was enabled, enable it there. */
 static void add__enable_late(const struct add *add, const struct persistent_member *member)
 {
 	int fd = persistent_member__open_to_change(add->ns, member);
@@ -515,7 +515,7 @@ static void add__tell(struct add *add, const char *cpus)
 				label, cpus, records ? "" : ", once it is enabled");
 	}
 
-	/* Nothing went wrong if it is not there to be listed any more. */
+	/* It is no error if the namespace cannot be listed any more. */
 	add->model = NULL;
 	if (persistent_ns__list(ns))
 		return;
@@ -524,7 +524,7 @@ static void add__tell(struct add *add, const char *cpus)
 
 		if (!member__is_ordinary(member) || member->cpu >= MAX_NR_CPUS)
 			continue;
-		/* The kernel makes the like of the others there when the CPU returns. */
+		/* The kernel adds the event there when the CPU is back online. */
 		if (ns->all_cpus && member->flags & PERF_PERSIST_OFFLINE)
 			__set_bit(member->cpu, offline);
 		else

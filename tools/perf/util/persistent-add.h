@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Events join a namespace that records already: perf ctl add. */
+/* perf ctl add: add events to a namespace that records already. */
 #ifndef __PERF_PERSISTENT_ADD_H
 #define __PERF_PERSISTENT_ADD_H
 
@@ -9,23 +9,23 @@ struct evlist;
 struct persistent_ns;
 struct record_opts;
 
-/* What perf ctl add was called with */
+/* The events and options of perf ctl add */
 struct persistent_add_opts {
 	struct evlist		*evlist;
 	struct record_opts	*record;
 	const char		*label;	/* NULL: that of the event */
-	/* Of buffers of their own, UINT_MAX: they write to those of the namespace */
+	/* Size of buffers of their own; UINT_MAX: they write to those of the namespace */
 	unsigned int		pages;
 };
 
 /**
- * persistent_ns__add_events - have events join a namespace
+ * persistent_ns__add_events - add events to a namespace
  * @ns:		the namespace, open for writing
- * @opts:	the events, as they were parsed, and what was asked of them
+ * @opts:	the parsed events, and the options for them
  *
- * The events are opened on each CPU that @ns records on. All of them join, or none.
+ * Opens the events on each online CPU that @ns records on. All of them join, or none.
  *
- * Return: 0, or an error below 0 after it was said what is wrong.
+ * Return: 0, or a negative errno after printing an error.
  */
 int persistent_ns__add_events(struct persistent_ns *ns, const struct persistent_add_opts *opts);
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The next records of many runs in the order of time.
+ * Take records from many runs in the order of time.
  *
- * With hundreds of runs a heap of them takes a record from another place each time, and
- * compares it with many that are somewhere else. So a batch is taken at a time: of each run in
- * turn what is not later than the last record that is loaded of any, as what comes then is not
- * known. These are sorted by 8 bytes each, which hold the time since the first one
- * and the number of the record. So the time for a record does not depend on how many runs
- * there are.
+ * A heap of hundreds of runs would take each record from another place in memory, and compare
+ * it with many others elsewhere. So take a batch of records at a time. The batch ends at the
+ * earliest time up to which any run is loaded, as later records are not known yet. It is
+ * sorted by keys of 8 bytes, which hold the time since the first record and the number of the
+ * record. So the cost of a record does not depend on the number of runs.
  */
 #include "persistent-batch.h"
 
@@ -21,7 +20,7 @@
 #include "event.h"
 #include "persistent-run.h"
 
-/* Records come from all over the blocks: so many are fetched ahead, each in two steps. */
+/* Records are scattered over the blocks: prefetch that many ahead, each in two steps. */
 #define PREFETCH	8
 
 #define CACHE_LINE	64
@@ -35,16 +34,16 @@ struct persistent_batch {
 	bool			 back;
 	struct persistent_looker *looker;
 	u64			*first;		/* key of the next record of each run */
-	u64			*last;		/* of the last one loaded, if there are more */
-	bool			*taken;		/* is there room for more? */
+	u64			*last;		/* of its last loaded one, if it has more */
+	bool			*taken;		/* run gave records, and must be filled */
 	int			 nr_loaded;
 	struct persistent_item	*items;
 	u64			*keys;		/* of items, sorted */
 	u64			*spare;		/* to sort them */
 	int			 nr;
 	int			 room;
-	int			 nr_bits;	/* that the number of an item has */
-	u64			 base;		/* keys count from here */
+	int			 nr_bits;	/* of a key, for the number of its item */
+	u64			 base;		/* keys hold the time since then */
 };
 
 struct persistent_batch *persistent_batch__new(void)
@@ -73,8 +72,8 @@ void persistent_batch__delete(struct persistent_batch *batch)
 }
 
 /*
- * Runs are numbered in the order in which they come at the same time: what was added first
- * is older.
+ * Runs are numbered in the order that their records have if their times are equal. Runs that
+ * were added first are older.
  */
 static int batch__index(const struct persistent_batch *batch, int nr)
 {
@@ -188,8 +187,8 @@ static void batch__take(struct persistent_batch *batch, int nr, u64 limit)
 }
 
 /*
- * The last record that is certain: up to that time of the first @limit_nr + 1 runs, and
- * of the others what is earlier.
+ * Up to which time are all records known? That time itself is included for the runs up to
+ * @limit_nr, and excluded for the others.
  */
 static u64 batch__limit(struct persistent_batch *batch, int *limit_nr)
 {
@@ -203,7 +202,7 @@ static u64 batch__limit(struct persistent_batch *batch, int *limit_nr)
 		}
 	}
 
-	/* So that times are not longer than the bits that are there */
+	/* The time since base must fit into the bits that a key has for it. */
 	if (limit - batch->base > longest) {
 		limit = batch->base + longest;
 		*limit_nr = batch->nr_runs;
@@ -236,7 +235,7 @@ static void batch__sort_digit(struct persistent_batch *batch, int shift)
 	batch->keys = sorted;
 }
 
-/* Items were added in the order that they have at the same time, which stays. */
+/* The sort is stable: items with equal times keep the order in which they were added. */
 static void batch__sort(struct persistent_batch *batch)
 {
 	u64 differ = 0, sorted = 1;
@@ -280,7 +279,7 @@ static void batch__gather(struct persistent_batch *batch)
 	limit = batch__limit(batch, &limit_nr);
 
 	for (int nr = 0; nr < batch->nr_runs; nr++) {
-		/* As many as are not later, at the same time those of the first runs */
+		/* Runs after @limit_nr give only records before the limit. */
 		if (nr == limit_nr + 1 && !limit--)
 			break;
 		if (batch->first[nr] <= limit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The next records of many runs in the order of time. */
+/* Take records from many runs in the order of time. */
 #ifndef __PERF_PERSISTENT_BATCH_H
 #define __PERF_PERSISTENT_BATCH_H
 
@@ -24,22 +24,22 @@ struct persistent_batch *persistent_batch__new(void);
 void persistent_batch__delete(struct persistent_batch *batch);
 
 /*
- * Begin with the oldest record of @runs, or with @back the newest. They are not to be
- * changed as long as there are more. With @clear they are not read again.
+ * Start with the oldest record of @runs, or with @back the newest. The caller must not change
+ * @runs until all records were taken. @clear: their records will not be read again.
  */
 int persistent_batch__start(struct persistent_batch *batch, struct persistent_run *runs,
 			    int nr_runs, bool back, bool clear, struct persistent_looker *looker);
 
-/* Have the next records of all runs, sorted. Returns how many, 0: there are no more. */
+/* Take the next batch, sorted. Returns the number of records; 0: there are no more. */
 int persistent_batch__next(struct persistent_batch *batch);
 
-/* The @nr-th of them; what is in there is valid until the next batch. */
+/* The @nr-th record of the batch. It is valid until the next batch. */
 const struct persistent_item *persistent_batch__item(const struct persistent_batch *batch, int nr);
 
-/* Its time, or that of the one before if it has none */
+/* Its time, or the time of the record before it in its run if it has none */
 u64 persistent_batch__time(const struct persistent_batch *batch, int nr);
 
-/* Have those in the cache soon that follow the @nr-th. */
+/* Prefetch records that follow the @nr-th. */
 void persistent_batch__prefetch(const struct persistent_batch *batch, int nr);
 
 #endif /* __PERF_PERSISTENT_BATCH_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copy what one buffer of persistent events holds while it is written to.
+ * Copy one buffer of persistent events while the kernel writes to it.
  *
- * Nobody is asked to stop: the copy is made first, and what of it is whole is
- * found out afterwards. Positions count down, the newest record is at the head
- * and its start is always known:
+ * Writers are not stopped. The reader copies first, and finds out afterwards which
+ * part of the copy is whole. Positions count down: the newest record starts at the
+ * head, so its start is always known:
  *
  *         reserved      head                           reserved + size
  *  position  v           v                                    v
@@ -12,15 +12,15 @@
  *            | being     | published records, newest first    | overwritten
  *            | written   |                                    | meanwhile
  *
- * The published head alone says nothing of the right hand side: writers
- * publish when the outermost of them is done, and an interrupt that lands on
- * a half written record may reserve and overwrite much before that. So the
- * kernel is asked, after the copy, for what is reserved.
+ * The published head does not tell how much was overwritten on the right hand side:
+ * only the outermost writer publishes. An interrupt during a half written record may
+ * reserve space and overwrite much before that. So the reader asks the kernel, after
+ * the copy, up to where writers have reserved space.
  *
- * When a snapshot is taken, the event gets another buffer. The one that is mapped
- * here stays what it is: its rest is read, now that nobody writes to it, and then
- * the next one is mapped. Each has a number, which is both in its page and in what
- * the kernel says of the event.
+ * When a snapshot is taken, the event gets another buffer, and nobody writes to the
+ * mapped one any more. The reader reads the rest of it, and maps the next one. Each
+ * buffer has a number, which is in its user page. PERF_EVENT_IOC_GET_MEMBER returns
+ * the number of the event's current buffer.
  */
 #include "persistent-buffer.h"
 
@@ -56,7 +56,7 @@ u64 persistent_buffer__seq(const struct persistent_buffer *buf)
 	return pc->buffer_seq;
 }
 
-/* Map the buffer that the event has now. It was of @size, but may be replaced at any time. */
+/* Map the event's current buffer. Its size was @size, but it may be replaced at any time. */
 static int map_current(struct perf_mmap *map, int fd, u64 size, int cpu)
 {
 	struct perf_cpu mmap_cpu = { .cpu = cpu };
@@ -89,8 +89,8 @@ int persistent_buffer__init(struct persistent_buffer *buf, const struct persiste
 		return err;
 
 	/*
-	 * It may be the copy of a live buffer: the kernel knows what of it is whole, and
-	 * cannot be asked any more once the snapshot is deleted.
+	 * It may be the copy of a live buffer, and only the kernel knows which part is
+	 * whole. Ask now: once the snapshot is deleted the kernel cannot tell any more.
 	 */
 	err = persistent__get_event(fd, &info);
 	if (err)
@@ -105,7 +105,7 @@ void persistent_buffer__exit(struct persistent_buffer *buf)
 	perf_mmap__munmap(&buf->map);
 }
 
-/* What there is to copy now, more or less */
+/* Roughly how many bytes there are to copy now */
 u64 persistent_buffer__unread(struct persistent_buffer *buf)
 {
 	return min_t(u64, buf->pos - perf_mmap__read_head(&buf->map), buf->map.mask);
@@ -119,8 +119,8 @@ static void buffer__note_next(struct persistent_buffer *buf,
 }
 
 /*
- * Up to where have writers reserved? Read on the CPU of the event itself. Of a
- * buffer that was replaced meanwhile no more is said than that.
+ * Up to where have writers reserved space? The kernel reads it on the CPU of the event.
+ * If the buffer was replaced meanwhile, @reserved is useless, and next_size is set.
  */
 static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 {
@@ -129,7 +129,7 @@ static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 
 	err = persistent__get_event(buf->map.fd, &info);
 
-	/* Deleted meanwhile: the event stopped, and with it the writers. */
+	/* Deleted meanwhile: the event has stopped, so nobody writes any more. */
 	if (persistent_buffer__is_gone(err)) {
 		*reserved = perf_mmap__read_head(&buf->map);
 		return 0;
@@ -142,7 +142,7 @@ static int buffer__reserved(struct persistent_buffer *buf, u64 *reserved)
 	return err;
 }
 
-/* There is nothing new in it, but maybe in the one that took its place. */
+/* There is nothing new in this buffer. Was it replaced by another one? */
 static int buffer__check_replaced(struct persistent_buffer *buf)
 {
 	struct perf_event_persist_member info;
@@ -153,7 +153,7 @@ static int buffer__check_replaced(struct persistent_buffer *buf)
 	return persistent_buffer__is_gone(err) ? 0 : err;
 }
 
-/* Copy what is new, which ends at @head. */
+/* Copy new records, the newest of which starts at @head. */
 static int buffer__copy_fresh(struct persistent_buffer *buf, struct persistent_copy *copy,
 			      u64 *head, u64 *len)
 {
@@ -183,7 +183,7 @@ int persistent_buffer__copy(struct persistent_buffer *buf, struct persistent_cop
 	reserved = *head;
 	err = *len ? buffer__reserved(buf, &reserved) : buffer__check_replaced(buf);
 
-	/* Its last records came after the copy. There are going to be no others. */
+	/* Replaced: copy again, as records may have followed. From now on none can. */
 	if (!err && buf->next_size) {
 		err = buffer__copy_fresh(buf, copy, head, len);
 		reserved = *head;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Copy what one buffer of persistent events holds while it is written to. */
+/* Copy one buffer of persistent events while the kernel writes to it. */
 #ifndef __PERF_PERSISTENT_BUFFER_H
 #define __PERF_PERSISTENT_BUFFER_H
 
@@ -18,18 +18,18 @@ struct persistent_buffer {
 	u64			overtaken;	/* bytes gone before they could be read */
 	u64			skipped;	/* buffers replaced before they could be mapped */
 	u64			fresh;		/* bytes that the last read found */
-	u64			next_size;	/* of what took its place, 0: nothing has */
+	u64			next_size;	/* size of its successor, 0: none yet */
 	bool			started;	/* there was a read before */
-	u64			covered;	/* up to where the first read found records, */
-	u64			first_seq;	/* in the buffer of this number */
-	u64			reserved;	/* of a snapshot, in which that does not change */
+	u64			covered;	/* end of the records of the first read */
+	u64			first_seq;	/* number of the buffer of that read */
+	u64			reserved;	/* snapshot: head that writers reserved */
 	const struct persistent_ns *ns;
-	u64			id;		/* of the member in there */
-	int			order;		/* in which they were added */
-	bool			copied;		/* for the next read */
+	u64			id;		/* of the member of ns */
+	int			order;		/* in which buffers were added */
+	bool			copied;		/* copied already for the next read */
 };
 
-/* What was copied of one buffer, for a moment */
+/* A temporary copy of new records of one buffer */
 struct persistent_copy {
 	char	*data;
 	size_t	 room;
@@ -38,7 +38,10 @@ struct persistent_copy {
 
 void persistent_copy__exit(struct persistent_copy *copy);
 
-/* Map the buffer that @member has now, which is open as @fd. It stays that for good. */
+/*
+ * Map the current buffer of @member, which is open as @fd. The mapping remains of this
+ * buffer when the event gets another one.
+ */
 int persistent_buffer__init(struct persistent_buffer *buf, const struct persistent_ns *ns,
 			    const struct persistent_member *member, int fd);
 void persistent_buffer__exit(struct persistent_buffer *buf);
@@ -46,20 +49,20 @@ void persistent_buffer__exit(struct persistent_buffer *buf);
 /* Each buffer of an event has a number. */
 u64 persistent_buffer__seq(const struct persistent_buffer *buf);
 
-/* Bytes that are new in it, more or less */
+/* Roughly how many bytes are new in it */
 u64 persistent_buffer__unread(struct persistent_buffer *buf);
 
 /*
- * Copy what is new. The newest record starts at position @head, and the first @len bytes of
- * the copy were not overwritten meanwhile. If it was replaced, that is noted in next_size.
+ * Copy new records. The newest one starts at position @head. The first @len bytes of the copy
+ * were not overwritten meanwhile. If the buffer was replaced, sets next_size.
  */
 int persistent_buffer__copy(struct persistent_buffer *buf, struct persistent_copy *copy,
 			    u64 *head, u64 *len);
 
-/* The same of a snapshot, which stays where it is */
+/* The same for a snapshot, but without a copy */
 void persistent_buffer__frozen(struct persistent_buffer *buf, u64 max, u64 *head, u64 *len);
 
-/* Go on at the start of the buffer that took the place of this one. */
+/* Map the buffer that replaced this one, and go on at its start. */
 int persistent_buffer__map_next(struct persistent_buffer *buf);
 
 /* Was the event deleted? */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What stands in the cells of tables about namespaces of persistent events. */
+/* Format the cells of tables about namespaces of persistent events. */
 #include "persistent-cell.h"
 
 #include <inttypes.h>
@@ -40,7 +40,7 @@ char *cell__bytes(u64 bytes, bool exact)
 	return strdup(buf);
 }
 
-/* The two units that matter */
+/* Show the two largest units. */
 char *cell__time(u64 ns)
 {
 	u64 s = ns / NSEC_PER_SEC, m = s / 60, h = m / 60, d = h / 24;
@@ -54,10 +54,10 @@ char *cell__time(u64 ns)
 	return cell__fmt("%" PRIu64 "s", s);
 }
 
-/* How long @time is back; what matters for records is less than a second. */
+/* How long ago @time was. Tenths of a second matter for records. */
 char *cell__back(const struct persistent_info *info, u64 time)
 {
-	/* One that was written after it was asked what the time is */
+	/* The record may have been written after info->now was taken. */
 	u64 ns = info->now > time ? info->now - time : 0;
 
 	if (!time || !info->now)
@@ -91,7 +91,7 @@ static void add_cpus(struct strbuf *sb, const char *before, unsigned long *cpus,
 	free(buf);
 }
 
-/* 0-2(-3): on the CPUs 0 to 2, and not on 3, where it should be */
+/* 0-2(-3): on CPUs 0 to 2, but not on 3, where it should be */
 char *cell__cpus(unsigned long *cpus, unsigned long *missing, int nr)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -129,13 +129,13 @@ char *cell__number(u64 nr)
 	return cell__fmt("%" PRIu64, nr);
 }
 
-/* One that is gone, or that the caller may not look up, has still an id. */
+/* A cgroup that is gone, or that the caller may not look up, still has an id. */
 char *cell__cgroup(u64 id)
 {
 	return id ? cgroup__path_of_id(id) ?: cell__fmt("id %" PRIu64, id) : NULL;
 }
 
-/* As a user would say it */
+/* Use the largest unit that has no fraction. */
 char *cell__duration(u64 ns)
 {
 	if (!ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What stands in the cells of tables about namespaces of persistent events. */
+/* Format the cells of tables about namespaces of persistent events. */
 #ifndef __PERF_PERSISTENT_CELL_H
 #define __PERF_PERSISTENT_CELL_H
 
@@ -11,7 +11,7 @@ struct persistent_info;
 struct persistent_member;
 struct persistent_ns;
 
-/* Strings that the table frees; NULL: there is nothing to say, or no memory. */
+/* These return strings that the table frees. NULL: there is nothing to show, or no memory. */
 char *cell__fmt(const char *format, ...) __printf(1, 2);
 char *cell__number(u64 nr);
 char *cell__bytes(u64 bytes, bool exact);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a command line may ask of events that somebody else made. */
+/* Check which options of a command line can apply to events that somebody else made. */
 #include "persistent.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "evsel.h"
 #include "record.h"
 
-/* Is there nothing but what was opened already? */
+/* Are all events of @evlist attached ones, which somebody else made? */
 bool evlist__all_attached(struct evlist *evlist)
 {
 	struct evsel *evsel;
@@ -23,7 +23,7 @@ bool evlist__all_attached(struct evlist *evlist)
 	return true;
 }
 
-/* Events that run already cannot be asked to be different. */
+/* An event that runs already cannot be changed. */
 int evsel__check_unchanged(struct evsel *evsel)
 {
 	struct perf_event_attr *attr = &evsel->core.attr;
@@ -60,8 +60,8 @@ int evlist__check_sample_types(struct evlist *evlist)
 }
 
 /*
- * Records are sorted by times of one clock. That of the namespaces is a fact, and
- * other events are made to follow it.
+ * Records are sorted by times of one clock. The clock of a namespace cannot be
+ * changed, so other events must use the same.
  */
 static int config_clock(struct evlist *evlist, struct record_opts *opts)
 {
@@ -94,8 +94,8 @@ static int config_clock(struct evlist *evlist, struct record_opts *opts)
 }
 
 /*
- * Options ask for events to be made in a certain way: have those made beside
- * the attached ones that way, if there are any, and say what cannot be.
+ * Options say how to make events. They apply to the events beside the attached ones.
+ * If there are none of these, refuse options that would have no effect.
  */
 int evlist__config_attached(struct evlist *evlist, struct record_opts *opts)
 {
@@ -118,7 +118,7 @@ int evlist__config_attached(struct evlist *evlist, struct record_opts *opts)
 		target->system_wide = true;
 	}
 
-	/* Events beside them are told apart in the same way. */
+	/* The other events need ids in the same place. */
 	opts->sample_identifier = true;
 	return 0;
 }

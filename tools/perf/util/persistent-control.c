@@ -2,14 +2,15 @@
 /*
  * Snapshots of namespaces of persistent events.
  *
- * To take one gives each buffer of the namespace an empty one for a successor. The
- * full ones become a namespace of their own, which is called after its number:
+ * To take a snapshot, the kernel replaces each buffer of the namespace by an empty one, but
+ * copies side-band buffers. The full buffers become a namespace of their own, named after
+ * its number:
  *
  *	flight		records
- *	flight.2	holds what came before, since flight.1 was taken
- *	flight.1	holds what came before that
+ *	flight.2	holds the records since flight.1 was taken
+ *	flight.1	holds the records before that
  *
- * It happens on request, here, or when a trigger fires: persistent-trigger.c.
+ * This file takes snapshots on request. For triggers, see persistent-trigger.c.
  */
 #include "persistent-control.h"
 
@@ -62,7 +63,7 @@ char *persistent__list_cpus(unsigned long *cpus)
 	return list;
 }
 
-/* Before a snapshot is taken that it is for */
+/* Check a note before its snapshot is taken. */
 int persistent__check_note(const char *option, const char *note)
 {
 	size_t len = strlen(note);
@@ -83,8 +84,8 @@ int persistent__check_note(const char *option, const char *note)
 }
 
 /*
- * Only the owner, or CAP_IPC_LOCK, may ask for more memory than there was. Whoever asks,
- * the owner has a limit.
+ * Only the owner, or a user with CAP_IPC_LOCK, may ask for more memory. The limit of the
+ * owner applies in both cases.
  */
 static void err_no_more_buffers(const struct persistent_ns *ns, const char *what)
 {
@@ -171,7 +172,7 @@ int persistent__lookup_snapshot(const char *name, u64 source_id, u32 number,
 	char full_name[PERF_PERSIST_NAME_SIZE];
 	int err;
 
-	/* Not among the names in sysfs, where it may show later than it can be opened. */
+	/* Do not look for the name in sysfs: the snapshot may appear there a moment later. */
 	scnprintf(full_name, sizeof(full_name), "%s.%u", name, number);
 	err = persistent_ns__lookup(full_name, /*write=*/false, snapshot);
 	if (!err && (*snapshot)->source_id != source_id) {
@@ -226,7 +227,7 @@ int persistent_ns__take_snapshot(struct persistent_ns *ns, u32 *number, u64 *id)
 	return err;
 }
 
-/* Buffers for what is said of tasks and maps keep their size. */
+/* Buffers for side-band records keep their size. */
 static struct perf_event_buffer_size *ns__sizes(const struct persistent_ns *ns, u64 size, u32 *nr)
 {
 	struct perf_event_buffer_size *sizes = calloc(ns->nr_members ?: 1, sizeof(*sizes));
@@ -301,7 +302,7 @@ u64 persistent_ns__buffer_bytes(struct persistent_ns *ns)
 	return bytes;
 }
 
-/* Others may be called the same, of a namespace that is gone and was called as this one. */
+/* Check source_id: there may be snapshots of a deleted namespace of the same name. */
 int persistent_ns__count_snapshots(const struct persistent_ns *ns)
 {
 	char **names = persistent__names();
@@ -321,8 +322,8 @@ int persistent_ns__count_snapshots(const struct persistent_ns *ns)
 }
 
 /*
- * Waiting: what can be waited for shows in numbers that only grow. They are looked at
- * in the beginning, and again whenever the kernel says that something changed.
+ * Waiting: everything that perf can wait for increases a number. Get the numbers at the
+ * start, and again whenever poll() reports a change.
  */
 
 struct state {
@@ -333,7 +334,7 @@ struct state {
 
 static int state__get(struct state *state, struct persistent_ns *ns)
 {
-	/* In this order: what comes after it wakes the next poll(). */
+	/* Do this first: all later changes wake the next poll(). */
 	int err = persistent_ns__look_again(ns);
 
 	state->snapshot = ns->number;
@@ -361,8 +362,8 @@ static struct persistent_trigger state__trigger(const struct state *state, u32 n
 }
 
 /*
- * The first snapshot after number @after. With @since somebody wants to know of each: what
- * is missing is said then, as nobody waits for it. -ENOENT: all that were taken are deleted
+ * Find the first snapshot after number @after. With @since the user wants to know of each of
+ * them, so warn about deleted ones. -ENOENT: all of them are deleted.
  */
 static int find_snapshot(const struct persistent_ns *ns, u32 after, bool since,
 			 struct persistent_notice *notice)
@@ -408,7 +409,7 @@ static int find_notice(const struct persistent_ns *ns, const struct state *was,
 		err = find_snapshot(ns, was->snapshot, since, notice);
 	if (err != -ENOENT)
 		return err ?: 1;
-	/* Whatever became of it, it was taken. */
+	/* A snapshot was taken, even if it is deleted by now. */
 	if (now->snapshot > was->snapshot && !since) {
 		notice->snapshot = now->snapshot;
 		return 1;
@@ -426,7 +427,7 @@ static int find_notice(const struct persistent_ns *ns, const struct state *was,
 	return 0;
 }
 
-/* 1: look at it; 0: it is too late */
+/* 1: there may be a change; 0: the time is up */
 static int wait_for_change(const struct persistent_ns *ns, u64 until)
 {
 	struct pollfd pollfd = { .fd = ns->fd, .events = POLLPRI };
@@ -467,7 +468,7 @@ static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until, bo
 	return ret ?: -ETIMEDOUT;
 }
 
-/* 1: one was taken that the caller has not seen, of those after number @since; 0: none */
+/* 1: there is a snapshot after number @since; 0: none */
 static int find_since(const struct persistent_ns *ns, u32 since, struct persistent_notice *notice)
 {
 	int err;

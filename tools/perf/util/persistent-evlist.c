@@ -2,11 +2,11 @@
 /*
  * Namespaces of persistent events as part of an evlist.
  *
- * On a command line persistent/NS/ stands for all events of a namespace. Before
- * they are used they take its place: an evsel for each of them, with the attr
- * and the name that its creator gave it, open on each CPU where it is. Such an
- * evsel is attached: nothing configures, maps, enables or disables it as if it
- * were perf's own. The buffers are mapped by a persistent_reader.
+ * On a command line persistent/NS/ stands for all events of a namespace. This
+ * file replaces it by an evsel for each event, with the attr and the name that
+ * its creator gave it, open on each CPU that has the event. Such an evsel is
+ * "attached": perf does not configure, map, enable or disable it like its own
+ * events. A persistent_reader maps the buffers.
  */
 #include "persistent.h"
 #include "persistent-options.h"
@@ -54,11 +54,11 @@ bool evlist__has_persistent(struct evlist *evlist)
 /* The events of a namespace, which perf calls evsels */
 struct event_list {
 	struct persistent_sorted  sorted;
-	int			  *of_member;	/* the event each member belongs to, or: */
+	int			  *of_member;	/* number of each member's event, or: */
 };
 
 #define LEFT_OUT	-1	/* not to be read */
-#define KNOWN		-2	/* in the evlist already, from a snapshot of this or as one */
+#define KNOWN		-2	/* in the evlist already, from a snapshot or its source */
 
 static void event_list__exit(struct event_list *list)
 {
@@ -74,14 +74,14 @@ static bool member__left_out(const struct persistent_member *member,
 	if (cpu.cpu < 0)
 		return true;
 
-	/* Tasks move: what is said of them on one CPU is needed on all, but counts nothing. */
+	/* Tasks move, so all side-band records are needed. But these events count nothing. */
 	if (persistent_member__is_sideband(member))
 		return persistent->use == PERSISTENT_COUNT;
 
 	return persistent->only && !perf_cpu_map__has(persistent->only, cpu);
 }
 
-/* Why is nothing of what @member records going to be read? NULL: it is. */
+/* Why will the records of @member not be read? NULL: they will be. */
 static const char *member__why_unread(const struct persistent_member *member,
 				      const struct persistent *persistent)
 {
@@ -94,7 +94,7 @@ static const char *member__why_unread(const struct persistent_member *member,
 	return NULL;
 }
 
-/* Sort the members into events, those that may not be opened left out. */
+/* Sort the members into events. Leave out members that the caller may not open. */
 static int event_list__init(struct event_list *list, struct evlist *evlist,
 			    struct persistent_ns *ns, const struct persistent *persistent,
 			    int *nr_withheld)
@@ -159,13 +159,13 @@ static struct evsel *event_list__new_evsel(const struct event_list *list, int nr
 	u64 left_out = persistent__left_out(&attr, event->first->cpu);
 	struct evsel *evsel;
 
-	/* As the records are that readers get */
+	/* The reader puts these fields back into the records. */
 	attr.sample_type |= left_out;
 	evsel = evsel__new_idx(&attr, evlist->core.nr_entries);
 	if (!evsel || !cpus || perf_evsel__attach(&evsel->core, cpus))
 		goto out_err;
 
-	/* A file is written: what the struct has here is what goes there. */
+	/* perf writes this struct to the file, whatever size the creator's attr had. */
 	evsel->core.attr.size = sizeof(attr);
 	evsel->left_out = left_out;
 	evsel->tracking = false;
@@ -190,7 +190,7 @@ static int err_attach(int err, struct persistent_ns *ns, const char *what)
 {
 	char buf[STRERR_BUFSIZE];
 
-	/* It is there, or was until now: not what persistent__err_open() is about. */
+	/* It existed until now, so the message of persistent__err_open() would be wrong. */
 	if (err == -ENOENT || err == -ENODEV)
 		pr_err("The namespace '%s' changed while it was opened. Try again.\n", ns->name);
 	else if (err)
@@ -229,7 +229,7 @@ static int attach_buffer(struct persistent *persistent, struct persistent_ns *ns
 	return err_attach(err, ns, "map a buffer");
 }
 
-/* An event that is there already has another buffer in each snapshot. */
+/* The evlist has the event already, but each snapshot has another buffer of it. */
 static int attach_buffer_only(struct persistent *persistent, struct persistent_ns *ns,
 			      struct persistent_member *member)
 {
@@ -252,8 +252,8 @@ static int attach_buffer_only(struct persistent *persistent, struct persistent_n
 }
 
 /*
- * Open all members. What is said of tasks and maps is read after the samples
- * that need it, so the buffers with side-band records come last.
+ * Open all members. The buffers of side-band events come last: they must be read
+ * after the samples that need their records.
  */
 static int attach_members(struct evlist *evlist, struct persistent *persistent,
 			  struct persistent_ns *ns, struct event_list *list,
@@ -324,7 +324,7 @@ out:
 	return err;
 }
 
-/* Speak of NS, not of persistent/NS/. */
+/* Print NS, not persistent/NS/. */
 static int err_open_evsel(int err, struct evsel *evsel)
 {
 	const char *event = evsel__name(evsel);
@@ -358,7 +358,7 @@ static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 		return -EINVAL;
 	}
 
-	/* Its records are wanted once, however often and by what name it is given. */
+	/* Read it once, even if the user gave it several times, by name or by id. */
 	for (int i = 0; i < persistent->nr_ns; i++) {
 		if (persistent->ns[i]->id == ns->id) {
 			persistent_ns__close(ns);
@@ -377,7 +377,7 @@ static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 	return attach_ns(evlist, persistent, ns);
 }
 
-/* With -C there may be side-band records alone. */
+/* With -C there may be nothing but side-band events. */
 static bool nothing_to_read(struct evlist *evlist, const struct persistent *persistent)
 {
 	struct evsel *evsel;
@@ -389,7 +389,7 @@ static bool nothing_to_read(struct evlist *evlist, const struct persistent *pers
 	return true;
 }
 
-/* The first event is asked to track tasks, which what was attached cannot be. */
+/* The evsel that should track tasks is gone, and attached ones cannot: choose another. */
 static void pass_on_tracking(struct evlist *evlist)
 {
 	struct evsel *evsel;
@@ -402,7 +402,7 @@ static void pass_on_tracking(struct evlist *evlist)
 	}
 }
 
-/* An evsel for each event of the namespaces takes the place of what names them. */
+/* Replace each persistent/NS/ by an evsel for each event of that namespace. */
 static int attach_all(struct evlist *evlist, struct persistent *persistent)
 {
 	struct evsel *evsel, *tmp;
@@ -440,8 +440,8 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent)
 
 /*
  * Replace each persistent/NS/ of @evlist by the events of that namespace, open
- * and ready to be counted, or to be read with the reader of what is returned.
- * @cpu_list selects CPUs.
+ * and ready to be counted, or to be read with persistent::reader. @cpu_list
+ * selects CPUs; NULL: all.
  */
 struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *cpu_list,
 					     enum persistent_use use)
@@ -488,7 +488,7 @@ void persistent__delete(struct persistent *persistent)
 	free(persistent);
 }
 
-/* How long the oldest of the namespaces exists */
+/* Age of the oldest namespace */
 u64 persistent__age_ns(const struct persistent *persistent)
 {
 	u64 age = 0;
@@ -498,7 +498,7 @@ u64 persistent__age_ns(const struct persistent *persistent)
 	return age;
 }
 
-/* How long ago the last of them became a snapshot; 0 if one still records */
+/* Age of the newest snapshot; 0 if one of the namespaces is no snapshot */
 u64 persistent__ended_ns_ago(const struct persistent *persistent)
 {
 	u64 ago = persistent->nr_ns ? ULLONG_MAX : 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What there is to know of a namespace of persistent events.
+ * Collect what perf ctl shows about a namespace of persistent events.
  *
  * The kernel lists members, one event on one CPU each. People think of events
- * that are on many CPUs, and of buffers: that is what they are sorted into. How
- * far back a buffer goes it takes a look into it to know: persistent-look.c.
+ * that are on many CPUs, and of buffers, so sort the members into these. To know
+ * how far back a buffer goes, persistent-look.c must read it.
  */
 #include "persistent-info.h"
 
@@ -68,7 +68,7 @@ static void event__add_member(struct persistent_event *event,
 		__set_bit(member->cpu, event->offline);
 }
 
-/* The PMU that knows where an event can be; NULL: on each CPU */
+/* The PMU that knows which CPUs an event can be on; NULL: all CPUs */
 static struct perf_pmu *attr__pmu(const struct perf_event_attr *attr)
 {
 	u32 type = attr->type;
@@ -81,7 +81,7 @@ static struct perf_pmu *attr__pmu(const struct perf_event_attr *attr)
 	return perf_pmus__find_by_type(type);
 }
 
-/* What was made for all CPUs should be on each that is online and that has its PMU. */
+/* An event that was made for all CPUs should be on each online CPU of its PMU. */
 static void event__find_missing(const struct persistent_info *info,
 				struct persistent_event *event)
 {
@@ -173,7 +173,7 @@ static int info__init_events(struct persistent_info *info)
 		info->lost += event->lost;
 		info->missed += event->missed;
 
-		/* Side-band events are on all CPUs, whichever were asked for. */
+		/* Side-band events are on all CPUs, even if the user asked for a few. */
 		if (persistent_member__is_sideband(event->first))
 			continue;
 		bitmap_or(info->cpus, info->cpus, event->cpus, info->nr_cpus);
@@ -186,7 +186,7 @@ static int info__init_events(struct persistent_info *info)
  * Buffers
  */
 
-/* One buffer serves several events, and is counted for the one that it belongs to. */
+/* Several events may write to one buffer. Count it only for its owner. */
 static bool member__has_ring(const struct persistent_member *member)
 {
 	return member->buffer_size && member->output_id == member->id;
@@ -238,7 +238,7 @@ static int info__init_rings(struct persistent_info *info)
 }
 
 /*
- * Its memory
+ * Memory
  */
 
 static u64 ns__buffer_bytes(const struct persistent_ns *ns)
@@ -266,7 +266,7 @@ void persistent_info__count_snapshots(struct persistent_info *info, char * const
 	}
 }
 
-/* Each has a buffer for each one that the namespace has. */
+/* A spare has a buffer for each buffer of the namespace. */
 u64 persistent_info__spare_bytes(const struct persistent_info *info)
 {
 	return info->ns->snapshot ? 0 : info->ns->spares * info->buffer_bytes;
@@ -290,7 +290,7 @@ int persistent_info__init(struct persistent_info *info, const char *name)
 	info->name = name;
 
 	err = persistent_ns__lookup(name, /*write=*/false, &info->ns);
-	/* Who may not open it sees that it is there. */
+	/* A user who may not open it still sees that it exists. */
 	if (err == -EACCES || err == -EPERM)
 		return 0;
 	if (err)
@@ -304,7 +304,7 @@ int persistent_info__init(struct persistent_info *info, const char *name)
 	}
 	err = err ?: info__init_rings(info);
 	if (!err && !info->ns->snapshot) {
-		/* Snapshots have the same, not one of their own. */
+		/* Snapshots share these records with their source. */
 		info->tasks_bytes = persistent_ns__tasks_size(info->ns);
 		err = persistent_ns__triggers(info->ns, &info->triggers, &info->nr_triggers);
 	}

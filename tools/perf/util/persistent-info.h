@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What there is to know of a namespace of persistent events. */
+/* Collect what perf ctl shows about a namespace of persistent events. */
 #ifndef __PERF_PERSISTENT_INFO_H
 #define __PERF_PERSISTENT_INFO_H
 
@@ -17,7 +17,7 @@ struct persistent_event {
 	struct persistent_member *first;
 	struct evsel		 *evsel;	/* NULL: not looked into, or withheld */
 	unsigned long		 *cpus;		/* bitmaps of persistent_info::nr_cpus; */
-	unsigned long		 *offline;	/* the first one is in persistent_info::sorted */
+	unsigned long		 *offline;	/* cpus belongs to persistent_info::sorted */
 	unsigned long		 *missing;
 	int			 nr_members;
 	int			 nr_off;
@@ -26,15 +26,15 @@ struct persistent_event {
 	u64			 missed;	/* records, while its buffers were stopped */
 };
 
-/* A buffer, what the kernel says of it, and what a look into it showed */
+/* A buffer: what the kernel reports about it, and what its records show */
 struct persistent_ring {
-	struct persistent_member *member;	/* the one that it belongs to */
-	bool			 sideband;	/* nothing else writes to it */
-	u64			 lost;		/* records, of all that write to it */
-	bool			 counted;	/* or the following two are 0 */
+	struct persistent_member *member;	/* its owner */
+	bool			 sideband;	/* only side-band events write to it */
+	u64			 lost;		/* records, of all events that write to it */
+	bool			 counted;	/* if not, the next two are 0 */
 	u64			 written;	/* bytes since it was made */
-	u64			 overwritten;	/* of them */
-	bool			 seen;		/* or all of the following is 0 */
+	u64			 overwritten;	/* bytes of these */
+	bool			 seen;		/* if not, everything below is 0 */
 	u64			 held;		/* bytes of whole records */
 	u64			 nr_records;
 	u64			 oldest;	/* time of a record, in ns; 0: not known */
@@ -42,27 +42,26 @@ struct persistent_ring {
 };
 
 /*
- * What there is to know of a namespace. The members are sorted into events and
- * buffers; those that count nothing, see persistent_member__is_sideband(), come
- * last in the one as in the other.
+ * A namespace, with its members sorted into events and buffers. In both arrays the
+ * side-band ones come last, see persistent_member__is_sideband().
  */
 struct persistent_info {
 	const char		*name;
 	struct persistent_ns	*ns;		/* NULL: the caller may not open it */
 	struct persistent_sorted sorted;
-	struct persistent_event	*events;	/* in the same order */
+	struct persistent_event	*events;	/* in the order of sorted */
 	int			nr_events;
-	int			*event_of;	/* each member */
+	int			*event_of;	/* index of each member's event */
 	struct persistent_ring	*rings;
 	int			nr_rings;
 	struct persistent_trigger *triggers;
 	int			nr_triggers;
-	int			nr_cpus;	/* there could be */
-	unsigned long		*cpus;		/* of events that count something */
-	unsigned long		*offline;	/* those of them that are */
-	unsigned long		*missing;	/* those that lack an event */
+	int			nr_cpus;	/* highest CPU number, plus 1 */
+	unsigned long		*cpus;		/* of events that are not side-band */
+	unsigned long		*offline;	/* CPUs of these that are offline */
+	unsigned long		*missing;	/* online CPUs that lack an event */
 	u64			buffer_bytes;
-	u64			snapshot_bytes;	/* of all taken of it, once they were counted */
+	u64			snapshot_bytes;	/* of its snapshots, once counted */
 	u64			tasks_bytes;	/* of records of older tasks */
 	u64			lost;
 	u64			missed;
@@ -72,8 +71,8 @@ struct persistent_info {
 
 int persistent_info__init(struct persistent_info *info, const char *name);
 /*
- * Out of the names of all namespaces, ending with NULL. Those that the caller may not open,
- * or that are deleted meanwhile, are not counted.
+ * Add up the snapshots. @names: NULL terminated, all namespaces. Snapshots that the caller may
+ * not open, or that were deleted meanwhile, are not counted.
  */
 void persistent_info__count_snapshots(struct persistent_info *info, char * const *names);
 /* Memory of all kinds: buffers, spares, snapshots and records of older tasks */
@@ -94,7 +93,7 @@ const char *persistent_member__state(const struct persistent_ns *ns,
  */
 int persistent_info__look(struct persistent_info *info, bool contents);
 
-/* All buffers with side-band records, or all others, together: what is known of each of them */
+/* Sum of all side-band buffers, or of all others. It is "seen" only if each of them is. */
 struct persistent_ring persistent_info__sum(const struct persistent_info *info, bool sideband);
 
 #endif /* __PERF_PERSISTENT_INFO_H */

@@ -2,7 +2,8 @@
 /*
  * List namespaces of persistent events for programs.
  *
- * Documentation/perf-ctl.txt promises what is printed: keys are only ever added.
+ * The output is documented in Documentation/perf-ctl.txt. New keys may be added, but
+ * existing ones must stay.
  */
 #include "persistent-list.h"
 
@@ -34,7 +35,7 @@ static void print_cpus(struct json_print *json, const char *key, const unsigned 
 	fputc(']', json->out);
 }
 
-/* What is 0 because it is not known */
+/* A value of 0 means that it is not known. */
 static void print_known(struct json_print *json, const char *key, u64 value)
 {
 	if (value)
@@ -207,7 +208,7 @@ static void print_trigger(struct json_print *json, const struct persistent_trigg
 	json_print__end(json, '}');
 }
 
-/* All keys, so that nobody has to ask whether they are there */
+/* Print all keys, so that programs need not check whether they exist. */
 static void print_withheld(struct json_print *json)
 {
 	static const char * const keys[] = {

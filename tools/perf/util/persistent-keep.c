@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -P: make events, hand them to the kernel under a name, and be done.
+ * perf record -P: make events, hand them to the kernel under a name, and exit.
  *
- * Beside the events that the user asks for there is one on each CPU that counts nothing, but
- * records what becomes of tasks, into buffers of its own.
+ * Besides the events that the user asks for, perf makes a side-band event on each CPU. It
+ * counts nothing, but records tasks and their maps, into a buffer of its own.
  */
 #include "persistent-keep.h"
 
@@ -39,7 +39,7 @@ static bool is_no_overwrite(struct evsel *evsel)
 	return term && !term->val.overwrite;
 }
 
-/* A namespace is read under its own name, and is not kept under a second one. */
+/* A namespace cannot be kept again under a second name. */
 static int keep__check_events(const struct persistent_keep *keep)
 {
 	struct evsel *evsel;
@@ -60,7 +60,7 @@ static int keep__check_events(const struct persistent_keep *keep)
 	return 0;
 }
 
-/* Events are on CPUs that are there: say which one is not, not what the kernel makes of it. */
+/* Tell the user which CPU does not exist or is offline: the kernel's error does not. */
 static int keep__check_cpus(const struct persistent_keep *keep)
 {
 	struct perf_cpu_map *online, *cpus;
@@ -88,7 +88,7 @@ static int keep__check_cpus(const struct persistent_keep *keep)
 	return err;
 }
 
-/* What perf attaches to an event goes with perf. */
+/* A BPF filter goes away when perf exits. */
 static int keep__check_filters(const struct persistent_keep *keep)
 {
 	struct evsel *evsel;
@@ -115,8 +115,8 @@ int persistent_keep__check(const struct persistent_keep *keep)
 }
 
 /*
- * Whoever reads the events later can put them into a file with others, and
- * count them, whatever was asked for here.
+ * Whatever options the user gives, a later reader must be able to put the
+ * events into a file with others, and to count them.
  */
 void persistent_keep__config(struct evlist *evlist, struct record_opts *opts)
 {
@@ -133,15 +133,15 @@ void persistent_keep__config(struct evlist *evlist, struct record_opts *opts)
 		evsel->core.attr.read_format |= PERF_FORMAT_LOST |
 						PERF_FORMAT_TOTAL_TIME_ENABLED |
 						PERF_FORMAT_TOTAL_TIME_RUNNING;
-		/* There are few records of tasks, and they are read without their buffers. */
+		/* Side-band records stay whole: they are few, and some are in no buffer. */
 		if (!evsel__is_dummy_event(evsel))
 			evsel__leave_out(evsel, opts->narrow);
 	}
 }
 
 /*
- * Tasks and their maps are recorded on all CPUs, as tasks move, and in buffers
- * of their own, as a burst of samples would overwrite the map they need.
+ * Record tasks and their maps on all CPUs, because tasks move. Use separate
+ * buffers, because a burst of samples would overwrite the maps that it needs.
  */
 static struct evlist *keep__new_sideband(const struct persistent_keep *keep)
 {
@@ -164,7 +164,7 @@ static u64 buffer_bytes(unsigned int pages)
 	return evlist__mmap_size(pages) - page_size;
 }
 
-/* A quarter of the buffers for samples, but enough for some hundred execs. */
+/* A quarter of the size for samples, but enough for some hundred execs */
 static unsigned int keep__sideband_pages(const struct persistent_keep *keep)
 {
 	return max(buffer_bytes(keep->opts->mmap_pages) / 4, (u64)SZ_256K) / page_size;
@@ -214,7 +214,7 @@ static void print_kept_bytes(u64 size, u64 sideband_size, u64 sum)
 		samples, maps, all);
 }
 
-/* The sizes are those that the kernel says. If it does not, the namespace is there all the same. */
+/* Print the sizes that the kernel reports. An error is no failure: the namespace exists. */
 static void keep__print(const struct persistent_keep *keep, u64 tasks_bytes)
 {
 	char tasks[32];
@@ -250,7 +250,7 @@ static void keep__print(const struct persistent_keep *keep, u64 tasks_bytes)
 	persistent_info__exit(&info);
 }
 
-/* In a cgroup it is for the user to know which tasks those are. */
+/* Not if all events are of cgroups: the user knows which tasks are in these. */
 static bool keep__keeps_tasks(const struct persistent_keep *keep)
 {
 	struct evsel *evsel;
@@ -262,7 +262,7 @@ static bool keep__keeps_tasks(const struct persistent_keep *keep)
 	return false;
 }
 
-/* --dry-run: no event is opened, so it is not known whether the kernel takes them. */
+/* --dry-run opens no events, so perf cannot tell whether the kernel would accept them. */
 static void keep__print_would_keep(const struct persistent_keep *keep, struct evlist *sideband)
 {
 	u64 size = buffer_bytes(keep->opts->mmap_pages);
@@ -303,7 +303,7 @@ int persistent_keep__run(const struct persistent_keep *keep)
 	if (!sideband)
 		return -ENOMEM;
 
-	/* What is known to be wanted is in the buffers of these alone. */
+	/* Side-band events track tasks. The user's buffers hold only what was asked for. */
 	evlist__for_each_entry(keep->evlist, evsel)
 		evsel->tracking = false;
 

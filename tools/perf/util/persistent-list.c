@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * List namespaces of persistent events for people: a line each, or what is in one.
+ * List namespaces of persistent events for people: a line for each, or the details of one.
  *
- * However many CPUs there are, a namespace takes a line for each event and one for its
- * buffers, and no more of them is read than takes a moment.
+ * However many CPUs there are, the details have one line for each event, and one for all
+ * buffers of a kind. Unless the user asks for more, only as much of the buffers is read as
+ * takes a moment.
  */
 #include "persistent-list.h"
 
@@ -28,7 +29,7 @@
 #include "units.h"
 #include "util.h"
 
-/* What is read of all buffers together unless the user asks for more */
+/* Read at most that much of all buffers together, unless the user asks for more. */
 #define QUICK_BYTES	(64ULL << 20)
 
 /*
@@ -65,7 +66,7 @@ static void set_ns_row(char **row, const struct persistent_info *info)
 	row[NS_OWNER] = cell__owner(ns);
 }
 
-/* Of the events that do not fit, say at least how many there are. */
+/* Print how many events there are that do not fit. */
 static void shorten_events(struct persistent_table *table, const struct persistent_info *infos)
 {
 	int width = table->widths[NS_EVENTS], used = strlen(table->titles[NS_EVENTS]);
@@ -101,7 +102,7 @@ static void print_namespaces(const struct persistent_info *infos, int nr)
 }
 
 /*
- * The events of one
+ * The events of a namespace
  */
 
 enum { EV_EVENT, EV_STATE, EV_CPUS, EV_BUFFER, EV_LOST, EV_CGROUP };
@@ -118,7 +119,7 @@ static const struct persistent_give_way event_give_way[] = {
 	{ EV_CPUS, 20 }, { EV_EVENT, 20 }, { EV_CPUS, 6 }, { EV_EVENT, 1 }, { 0, 0 }
 };
 
-/* What there is for each CPU */
+/* The buffer of each CPU */
 static char *event_buffer_str(const struct persistent_event *event)
 {
 	const struct persistent_member *member = event->first;
@@ -168,7 +169,7 @@ static void print_events(const struct persistent_info *info)
 	persistent_table__exit(&table);
 }
 
-/* They may be long: each has a line of its own. */
+/* Filters may be long: print each on a line of its own. */
 static void print_filters(const struct persistent_info *info)
 {
 	const char *before = "\n";
@@ -185,7 +186,7 @@ static void print_filters(const struct persistent_info *info)
 }
 
 /*
- * Its buffers
+ * The buffers of a namespace
  */
 
 enum { RING_CPU, RING_OF, RING_BUFFER, RING_FILLED, RING_OLDEST, RING_NEWEST, RING_OVERWRITTEN,
@@ -221,7 +222,7 @@ static void add_ring(struct persistent_table *table, const struct persistent_inf
 	}
 }
 
-/* A line for each CPU, if the user wants to see that, and one for all of a kind */
+/* With @each a line for each CPU; and one line for all buffers of the kind */
 static void add_rings(struct persistent_table *table, const struct persistent_info *info,
 		      bool sideband, bool each)
 {
@@ -246,7 +247,7 @@ static void add_rings(struct persistent_table *table, const struct persistent_in
 		nr++;
 	}
 
-	/* One that has overwritten much does not fill another one. */
+	/* Each buffer counts up to its size: one that overwrites does not fill the others. */
 	sum.written = filled;
 	if (nr > each)
 		add_ring(table, info, cell__cpus(cpus, NULL, info->nr_cpus), sideband, bytes,
@@ -254,7 +255,7 @@ static void add_rings(struct persistent_table *table, const struct persistent_in
 	bitmap_free(cpus);
 }
 
-/* Are there any whose records nobody looked at? */
+/* Are there buffers whose records were not read? */
 static bool has_unseen(const struct persistent_info *info)
 {
 	for (int i = 0; i < info->nr_rings; i++) {
@@ -283,7 +284,7 @@ static void print_rings(const struct persistent_info *info, bool each)
 }
 
 /*
- * Its triggers, and its snapshots
+ * The triggers and snapshots of a namespace
  */
 
 enum { TRIG_NR, TRIG_WHEN, TRIG_DO, TRIG_AFTER, TRIG_COOL_DOWN, TRIG_FIRED, TRIG_DONE, TRIG_LAST,
@@ -314,7 +315,7 @@ static char *trigger_result_str(const struct persistent_ns *ns,
 static void set_trigger_row(char **row, const struct persistent_info *info,
 			    const struct persistent_trigger *trigger)
 {
-	/* created_ns is by the same clock. */
+	/* created_ns is of the same clock as last_fired_ns. */
 	u64 now = info->ns->created_ns + info->age, last = trigger->state.last_fired_ns;
 
 	row[TRIG_NR] = cell__number(trigger->asked.number);
@@ -373,7 +374,7 @@ static void print_snapshots(const struct persistent_info *info)
 }
 
 /*
- * Its members and their attrs, for those who want to know
+ * The members of a namespace and their attrs, for verbose output
  */
 
 enum { MEMBER_ID, MEMBER_CPU, MEMBER_STATE, MEMBER_OUTPUT, MEMBER_LOST, MEMBER_EVENT };
@@ -425,7 +426,7 @@ static void print_missed(const struct persistent_info *info)
 		printf("\nNot taken while it was stopped: %" PRIu64 " records.\n", info->missed);
 }
 
-/* Of one that has buffers beside those that it records to */
+/* Only if the namespace has spares or snapshots */
 static void print_memory(const struct persistent_info *info)
 {
 	u64 spares = persistent_info__spare_bytes(info);
@@ -444,7 +445,7 @@ static void print_memory(const struct persistent_info *info)
 	       all, buffers, tasks, spare, snapshots);
 }
 
-/* Those that may be opened; of snapshots that others are listed with, no part twice */
+/* Sum of all that may be opened. Snapshots are listed, too, so do not add snapshot_bytes. */
 static void print_sum(const struct persistent_info *infos, int nr)
 {
 	u64 bytes = 0;
@@ -501,7 +502,7 @@ static void print_infos(const struct persistent_info *infos, int nr,
 	}
 }
 
-/* @all: names of all namespaces, @room: what may still be read, in bytes */
+/* @all: names of all namespaces; @room: bytes of buffers that may still be read */
 static int info__get(struct persistent_info *info, const char *name,
 		     enum persistent_list_format format, char * const *all, u64 *room)
 {
@@ -532,7 +533,7 @@ int persistent__print_list(char * const *names, int nr, enum persistent_list_for
 
 	if (!infos)
 		return -ENOMEM;
-	/* Once: to read them for each costs as much as there are. */
+	/* Get them once: for each namespace again, the cost would be quadratic. */
 	if (format != PERSISTENT_LIST_TABLE)
 		all = persistent__names();
 
@@ -542,7 +543,7 @@ int persistent__print_list(char * const *names, int nr, enum persistent_list_for
 		if (!err) {
 			nr_infos++;
 		} else if (err != -ENOENT && err != -ENODEV) {
-			/* Not one that was deleted since its name was read */
+			/* A namespace that was just deleted is no error. */
 			persistent__err_open(err, names[i]);
 			ret = err;
 		}

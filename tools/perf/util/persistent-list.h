@@ -8,15 +8,15 @@
 struct persistent_info;
 
 enum persistent_list_format {
-	PERSISTENT_LIST_TABLE,		/* a line each */
-	PERSISTENT_LIST_DETAILS,	/* and their events, and a line for all buffers */
-	PERSISTENT_LIST_VERBOSE,	/* and each buffer and member */
+	PERSISTENT_LIST_TABLE,		/* a line for each namespace */
+	PERSISTENT_LIST_DETAILS,	/* also its events, and lines for all buffers */
+	PERSISTENT_LIST_VERBOSE,	/* also each buffer and member */
 	PERSISTENT_LIST_JSON,
 };
 
 /*
- * Leaves out those that were deleted meanwhile. With @contents, and for tables where that is
- * quick, the buffers are read for the times of the records in them.
+ * Leaves out namespaces that were deleted meanwhile. With @contents it reads all buffers for
+ * the times of their records. Details for people include the times where that is quick.
  */
 int persistent__print_list(char * const *names, int nr, enum persistent_list_format format,
 			   bool contents);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How full the buffers of persistent events are, and how far back they go.
+ * Find out how full the buffers of persistent events are, and how far back they go.
  *
- * The kernel knows how much was written. The records know the times, and all of them have to
- * be looked at for that of the oldest, as each one only says where the next one begins.
+ * The kernel reports how much was written. Only the records have times. To find the oldest,
+ * all records must be read, as each only tells where the next one begins.
  */
 #include "persistent-info.h"
 
@@ -53,9 +53,9 @@ struct persistent_ring persistent_info__sum(const struct persistent_info *info, 
 struct look {
 	struct persistent_info	*info;
 	struct persistent_ring	*ring;
-	struct evsel		*evsel;		/* the only one that writes to it */
-	bool			ids;		/* records say whose they are */
-	struct evsel		*clock;		/* one that has the clock of the times */
+	struct evsel		*evsel;		/* the only one that writes to it, or NULL */
+	bool			ids;		/* records have the id of their event */
+	struct evsel		*clock;		/* only times of this one's clock count */
 };
 
 static struct evsel *info__evsel(const struct persistent_info *info,
@@ -147,13 +147,13 @@ static int ring__read(struct persistent_ring *ring, int fd, struct look *look)
 	if (err < 0)
 		return err;
 
-	/* A snapshot that was taken meanwhile gave it a successor, which was read, too. */
+	/* If a snapshot was taken meanwhile, the next buffer was read, too. */
 	ring->held = min(ring->held, member->buffer_size);
 	ring->seen = true;
 	return 0;
 }
 
-/* A buffer that was replaced meanwhile is counted as the new one. */
+/* If the buffer was replaced meanwhile, this counts the new one. */
 static int ring__count(struct persistent_ring *ring, int fd)
 {
 	int err = persistent_member__written(fd, &ring->written);
@@ -170,7 +170,7 @@ static int look__at_ring(struct look *look, struct persistent_ring *ring, bool c
 {
 	int fd = persistent_member__open(look->info->ns, ring->member), err = 0;
 
-	/* Not for the caller to see, or deleted since it was listed */
+	/* The caller may not open it, or it was deleted after it was listed. */
 	if (fd == -EACCES || fd == -EPERM || fd == -ENOENT)
 		return 0;
 	if (fd < 0)

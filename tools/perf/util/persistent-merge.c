@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of many buffers in the order of time, without holding them in memory.
+ * Merge the records of many buffers in the order of time, without holding all in memory.
  *
- * Each buffer is sorted in itself, the newest record first. Buffers that are written to
- * are copied to a file, those of snapshots are left where they are. Two blocks of each are
- * in memory while they are merged, and each of these has room for the largest of records.
+ * Each buffer is sorted already, the newest record first. Live buffers are copied to a
+ * file; buffers of snapshots are read in place. During the merge two blocks of each are in
+ * memory. A block holds whole records, so even the largest record fits.
  *
- * What is written in this order needs no sorting when it is read: perf report, perf script
- * and the like look for the place of a record from the last one that they have seen.
+ * A file in this order is cheap to read: perf report, perf script and the like search the
+ * place of each record from the last one that they have seen.
  */
 #include "persistent-merge.h"
 
@@ -32,17 +32,17 @@
 
 #define OUT_SIZE	(4 * PERF_SAMPLE_MAX_SIZE)
 
-/* The blocks of all buffers together, which a CPU caches as long as there are few, and one */
+/* Size of all blocks together, which a CPU can cache if they are few; and of one block */
 #define BLOCKS_SIZE	((int)SZ_4M)
 #define MIN_BLOCK	((int)SZ_4K)
 #define MAX_BLOCK	((int)SZ_64K)
 
-/* Copies of that size need no file. */
+/* Copies are kept in memory up to that size, and need no file. */
 #define MEMORY_SIZE	SZ_32M
 
 /*
- * Copies are written in pieces of that size. Larger ones let the file system use large folios
- * in the page cache: to find room for these cost several times what the copy does, on ext4.
+ * Write copies in pieces of that size. For larger ones the file system uses large folios in
+ * the page cache. On ext4, allocating these cost several times as much as the copy.
  */
 #define WRITE_SIZE	((size_t)SZ_64K)
 
@@ -52,9 +52,9 @@ struct persistent_merge {
 	struct persistent_run *runs;
 	int		 nr_runs;
 	int		 runs_room;
-	int		 expected;	/* runs at a time */
-	int		 memory;	/* the first copies, as a file */
-	int		 fd;		/* the others, -1: there is no room but memory */
+	int		 expected;	/* number of runs to be added */
+	int		 memory;	/* memfd with the first copies, -1: none yet */
+	int		 fd;		/* file for the others, -1: use only memory */
 	off_t		 memory_size;
 	off_t		 size;
 	char		 *out;
@@ -184,7 +184,7 @@ static int write_pieces(int fd, const char *data, size_t len, off_t pos)
 	return 0;
 }
 
-/* What of it is in the run is kept. */
+/* Keep the part of @copy that is in the run. */
 static int merge__write(struct persistent_merge *merge, struct persistent_run *run,
 			const void *copy)
 {
@@ -205,7 +205,7 @@ static int merge__write(struct persistent_merge *merge, struct persistent_run *r
 	if (err)
 		return err;
 
-	/* Positions count from where the run would start if all of it were there. */
+	/* Positions count from the start of @copy, even if that is not written. */
 	run->offset = *size - start;
 	*size += len;
 	return 0;
@@ -217,7 +217,7 @@ int persistent_merge__add(struct persistent_merge *merge,
 	struct persistent_run *run;
 	int err;
 
-	/* Positions have 32 bits, and no buffer is larger. */
+	/* Positions have 31 bits, and no buffer is larger. */
 	if (records->len > INT_MAX)
 		return -EFBIG;
 	err = persistent__reserve_one((void **)&merge->runs, &merge->runs_room, merge->nr_runs,
@@ -297,7 +297,7 @@ static int merge__push_all(struct persistent_merge *merge, persistent_push_t pus
 	return nr ?: merge__flush(merge, push, to);
 }
 
-/* It is all the same if what is given back remains there. */
+/* Errors are harmless: the files only keep their space. */
 static void merge__drop_copies(struct persistent_merge *merge)
 {
 	merge__drop_runs(merge);
@@ -360,7 +360,7 @@ s64 persistent_merge__vital_size(struct persistent_merge *merge)
 	return sum;
 }
 
-/* The @first of @nr records is not wanted, nor is what is still to come. */
+/* Cut the runs at record @first of the @nr in the batch: it and older ones are left out. */
 static void merge__cut_here(struct persistent_merge *merge, int first, int nr)
 {
 	for (int i = 0; i < merge->nr_runs; i++)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What namespaces of persistent events and their members are called.
+ * Names of namespaces of persistent events, and labels of their members.
  *
- * Which names there can be, which there are, and what is said of one that is not there.
+ * This file checks names, lists and matches those that exist, and prints the errors for
+ * names that are missing or taken.
  */
 #include "persistent.h"
 
@@ -26,12 +27,12 @@
 
 #define MAX_USER_NAME	PERF_PERSIST_USER_NAME_MAX
 
-/* Said by the commands and, of events on their command lines, by the parser */
+/* Printed by the commands, and by the parser for events on their command lines */
 #define MSG_MISSING	"There is no namespace called '%s'"
 
 /*
- * The word in persistent/word/, if it is one that becomes an event when the PMU
- * has one of that name, and not one that means something to the parser itself.
+ * The word in persistent/word/, if the parser would look for an event of that name
+ * in the PMU. NULL: the word means something to the parser itself.
  */
 static const char *terms__event(const struct parse_events_terms *terms)
 {
@@ -95,7 +96,7 @@ static void err_denied(const char *name)
 	pr_err("No permission to open the namespace '%s': %s.\n", name, persistent__help_perfmon());
 }
 
-/* The one that was most likely meant; NULL: all are too different. */
+/* The name that the user most likely meant; NULL: all are too different. */
 static const char *nearest_name(char **names, const char *name)
 {
 	int best = strlen(name) / 2 + 1;
@@ -112,7 +113,7 @@ static const char *nearest_name(char **names, const char *name)
 	return nearest;
 }
 
-/* There may be hundreds of names: say which one is like it, and how to see them. */
+/* There may be hundreds of names: suggest a similar one, and tell how to list them. */
 static char *help_missing(const char *name)
 {
 	char **names = persistent__names();
@@ -152,7 +153,7 @@ u32 persistent__snapshot_number(const char *name, const char *of)
 	return *end || nr > UINT_MAX ? 0 : nr;
 }
 
-/* flight, flight.2, flight.10, flight-deck */
+/* The order is: flight, flight.2, flight.10, flight-deck. */
 static int name_cmp(const void *_a, const void *_b)
 {
 	const char *a = *(char * const *)_a, *b = *(char * const *)_b;
@@ -301,7 +302,7 @@ char **persistent__expand_names(int argc, const char **argv, bool live)
 	return names;
 }
 
-/* Anybody may know that, whatever else of it. */
+/* Every user may know that a name exists. */
 bool persistent__exists(const char *name)
 {
 	char **names = persistent__names();
@@ -321,7 +322,7 @@ int persistent__err_open(int err, const char *name)
 	case 0:
 		break;
 	case -ENOENT:
-	case -EINVAL:	/* what can be no name is none */
+	case -EINVAL:	/* an invalid name does not exist either */
 		err_missing(name);
 		break;
 	case -EACCES:
@@ -336,7 +337,7 @@ int persistent__err_open(int err, const char *name)
 	return err;
 }
 
-/* They outlive what they were taken of, and hold memory. */
+/* Snapshots outlive the namespace, and use memory. */
 void persistent__tell_of_snapshots(const char *name)
 {
 	char **names = persistent__names();
@@ -353,7 +354,7 @@ void persistent__tell_of_snapshots(const char *name)
 	persistent__free_names(names);
 }
 
-/* How many bytes of a character that is printed as it is; 0: of none */
+/* Number of bytes of the character at @str if it is safe to print, else 0 */
 static int printable(const char *str)
 {
 	unsigned char first = *str;
@@ -363,12 +364,12 @@ static int printable(const char *str)
 	if (first < 0x80)
 		return first >= ' ' && first != 0x7f;
 
-	/* The first ones beyond ASCII control terminals, too. */
+	/* The first characters after ASCII are control characters, too. */
 	len = utf8__char(str, &c);
 	return len && c >= 0xa0 ? len : 0;
 }
 
-/* It is for owners to choose what things are called, not what the terminal does. */
+/* An owner may choose names, but must not control the terminals of other users. */
 void persistent__make_printable(char *str)
 {
 	for (int len; *str; str += len ?: 1) {
@@ -398,7 +399,7 @@ static const char **ns__labels(const struct persistent_ns *ns, int *nr)
 	return labels;
 }
 
-/* The first @nr of @of labels, and how many there are beside them */
+/* Join the first @nr of @of labels, and add how many more there are. */
 static char *join_labels(const char **labels, int nr, int of)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -410,7 +411,7 @@ static char *join_labels(const char **labels, int nr, int of)
 	return strbuf_detach(&sb, NULL);
 }
 
-/* Not even the first one fits: what comes before its end, but not less than a letter. */
+/* Not even the first label fits: cut its end, but keep at least one letter. */
 static char *cut_label(const char *label, int nr_others, int width)
 {
 	char others[16] = "", *str;
@@ -452,7 +453,7 @@ char *persistent_ns__events(const struct persistent_ns *ns)
 	return persistent_ns__events_within(ns, SIZE_MAX);
 }
 
-/* The same of a namespace that may not be open to all; NULL: not to the caller */
+/* The same by name. NULL: the caller may not open the namespace */
 char *persistent__events_of(const char *name)
 {
 	struct persistent_ns *ns;
@@ -465,8 +466,8 @@ char *persistent__events_of(const char *name)
 }
 
 /*
- * Called by the parser for persistent/.../ before it looks for such an event:
- * what would be missing is not an event, but a namespace.
+ * The parser calls this for persistent/.../ before it looks for the event, so that
+ * the error is about a missing namespace, not about a missing event.
  */
 int persistent__check_event(const struct parse_events_terms *terms, int column,
 			    struct parse_events_error *err)
@@ -480,7 +481,7 @@ int persistent__check_event(const struct parse_events_terms *terms, int column,
 		return -EINVAL;
 	}
 
-	/* Given by its id, or in a way that the parser knows to complain of. */
+	/* The user gave an id, or something that the parser will complain about. */
 	if (!name)
 		return 0;
 

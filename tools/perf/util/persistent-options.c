@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Options of perf record that say nothing with -P, or with -e persistent/NS/, and are refused.
+ * Refuse options of perf record that have no effect with -P, or with -e persistent/NS/.
  */
 #include "persistent-options.h"
 
@@ -17,7 +17,7 @@
 
 #define OLD_P_HINT	"To record the sample period, which -P used to mean, use --period.\n"
 
-/* The name is looked at here, before a word of an old command line is taken for more. */
+/* Check the name early: -P used to take none, so it may be a word of an old command line. */
 int persistent_options__parse_keep(const struct option *opt, const char *str, int unset)
 {
 	const char **name = opt->value;
@@ -37,7 +37,7 @@ int persistent_options__parse_keep(const struct option *opt, const char *str, in
 	return 0;
 }
 
-/* The name is the long one, or the short one of an option that has no other. */
+/* @name is the long name of the option, or the short one if it has no long name. */
 static const struct option *find_option(const struct option *options, const char *name)
 {
 	const struct option *opt;
@@ -56,7 +56,7 @@ const char *persistent_options__find_given(const struct option *options, const c
 	for (; *names; names++) {
 		const struct option *opt = find_option(options, *names);
 
-		/* Not each one is always built in. */
+		/* Some options are not always built in. */
 		if (!opt || !*opt->set)
 			continue;
 
@@ -70,8 +70,8 @@ const char *persistent_options__find_given(const struct option *options, const c
 }
 
 /*
- * Options about processes, about the file and about what goes on while perf
- * runs: -P has none of these. What says how events are made is not here.
+ * Options about processes, about the file, and about what perf does while it
+ * runs: -P has none of these. Options that say how to make events are allowed.
  */
 static const char * const not_with_keep[] = {
 	"pid", "tid", "uid", "per-thread", "stat", "exclude-perf",
@@ -85,7 +85,7 @@ static const char * const not_with_keep[] = {
 	NULL
 };
 
-/* Options that say how events are made, which those of a namespace are already. */
+/* Options that say how to make events: those of a namespace exist already. */
 static const char * const not_with_read[] = {
 	"count", "freq", "strict-freq", "mmap-pages", "g", "call-graph",
 	"kernel-callchains", "user-callchains", "all-kernel", "all-user", "no-inherit",
@@ -136,7 +136,7 @@ int persistent_options__check_read(const struct option *options, struct evlist *
 	const char *option;
 	char buf[32];
 
-	/* Beside other events, these options are for those. */
+	/* If there are other events, the options are for these. */
 	evlist__for_each_entry(evlist, evsel) {
 		if (!evsel__is_persistent(evsel))
 			return 0;
@@ -151,7 +151,7 @@ int persistent_options__check_read(const struct option *options, struct evlist *
 	return -EINVAL;
 }
 
-/* A script that says "" has lost the list: it does not mean all. */
+/* An empty list does not mean all CPUs: a script has probably lost its list. */
 struct perf_cpu_map *persistent_options__parse_cpus(const char *list)
 {
 	struct perf_cpu_map *cpus = *list ? perf_cpu_map__new(list) : NULL;

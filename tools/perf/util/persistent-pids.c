@@ -2,9 +2,9 @@
 /*
  * Whose pids are in the records of a namespace?
  *
- * They belong to the pid namespace of the process that made the events. /proc has those
- * of the reader. When one of them is in a container and the other one is not, pid 17
- * is another task for each of them, and its name in /proc would be a wrong one.
+ * They belong to the pid namespace of the process that made the events. /proc shows the pid
+ * namespace of the reader. If only one of the two is in a container, pid 17 is a different
+ * task for each, so the reader would get a wrong name from /proc.
  */
 #include "persistent-pids.h"
 
@@ -21,7 +21,7 @@ static u64 own_pid_ns(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* Names come from the events that record what becomes of tasks. 0: not known */
+/* Prefer side-band events, as the names of tasks come from these. 0: not known */
 static u64 ns__pid_ns(const struct persistent_ns *ns)
 {
 	u64 pid_ns = 0;

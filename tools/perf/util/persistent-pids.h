@@ -8,12 +8,12 @@
 struct evlist;
 struct persistent;
 
-/* Do the records have pids of perf's own pid namespace, so that /proc is about them? */
+/* Do the records have pids of perf's own pid namespace, so that /proc has these tasks? */
 bool persistent__has_own_pids(const struct persistent *persistent);
 
 /*
- * Warn of pids of another pid namespace. Returns -EINVAL, and says why, if the records of
- * @evlist have pids of more than one.
+ * Warn about pids of another pid namespace. Returns -EINVAL, and prints an error, if the
+ * records of @evlist have pids of more than one.
  */
 int persistent__check_pids(const struct persistent *persistent, struct evlist *evlist);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that are open become a namespace: joined one by one, and published by a name.
+ * Make a namespace of open events: let them join one by one, then publish it by a name.
  */
 #include "persistent.h"
 
@@ -94,7 +94,7 @@ int persistent__err_publish(int err, const char *name, const char *event)
 	return err;
 }
 
-/* All events are in by now, so that what is not allowed is the memory of all of them. */
+/* All events have joined, so -EPERM means that the sum of their buffers is over the limit. */
 static int err_name(int err, const char *name, const char *event)
 {
 	if (err != -EPERM)
@@ -121,8 +121,8 @@ static int join__evlist(struct evlist *evlist, const char *name, u64 *id, u64 fl
 }
 
 /*
- * Who makes a namespace has its name from before, and is dead when the samples
- * taken of it are read: have the name recorded.
+ * perf got its own name before the events existed, and is gone when its samples
+ * are read. Set the name again, so that the events record it.
  */
 static void announce_self(void)
 {
@@ -134,8 +134,8 @@ static void announce_self(void)
 
 /*
  * Hand all events of @evlist and of @sideband, open and mapped, to the kernel
- * as the namespace @name. The name comes last and is what makes them stay:
- * whatever happens before leaves nothing behind. @id is what it can be opened by.
+ * as the namespace @name. The name is set last. Only then the events stay: an
+ * error before that leaves nothing behind. Returns in @id the id to open it by.
  */
 int persistent__publish(struct evlist *evlist, struct evlist *sideband,
 			const char *name, u64 flags, u64 *id)
@@ -162,19 +162,19 @@ void persistent__note_command(u64 id, const struct perf_env *env)
 	struct persistent_ns *ns;
 	size_t len = strlen(note);
 
-	/* As much of it as there is room for */
+	/* As much of the command line as fits */
 	for (int i = 0; i < env->nr_cmdline; i++)
 		len += scnprintf(note + len, sizeof(note) - len, " %s", env->cmdline_argv[i]);
 	persistent__make_printable(note);
 
-	/* The namespace is good without, or gone already. */
+	/* An error is harmless: the namespace works without a note, or is gone already. */
 	if (!persistent_ns__lookup_id(id, /*write=*/true, &ns) &&
 	    ioctl(ns->fd, PERF_EVENT_IOC_SET_NOTE, note))
 		pr_debug("no note: %m\n");
 	persistent_ns__close(ns);
 }
 
-/* The kernel decides when it is published; this only saves the work before. */
+/* The kernel checks this again when the namespace is published. Here it only saves work. */
 int persistent__check_free(const char *name)
 {
 	struct persistent_ns *ns;

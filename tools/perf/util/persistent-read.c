@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Read what the buffers of persistent events hold, all of them together.
+ * Read all buffers of persistent events together.
  *
- * All buffers are copied before the first record is handed on: what is oldest in them is about
- * to be overwritten, and records can be handed on in the order of time only when all copies are
- * there. The copies are in a file, but for the first few. Buffers of snapshots are read where
- * they are. How one buffer is copied while it is written to: persistent-buffer.c.
+ * The reader copies all buffers before it passes on the first record. The oldest records are
+ * about to be overwritten, and to pass records on in the order of time it needs all copies.
+ * All but the first few copies are in a file. Buffers of snapshots are read in place. See
+ * persistent-buffer.c for how one live buffer is copied.
  *
- * A buffer that only tells of tasks stays, and the snapshot has a copy of it with the
- * same number and the same positions. Where both are read, each record is in the output once:
- * the newest copy comes first, and older ones add what is not in there any more.
+ * A snapshot does not replace side-band buffers, but copies them, with the same number and
+ * the same positions. If both are read, each record is in the output once: the newest copy
+ * comes first, and older ones add the records that it does not have any more.
  */
 #include "persistent-read.h"
 
@@ -34,19 +34,19 @@
 struct persistent_reader {
 	struct persistent_buffer *buffers;
 	int			 nr;
-	struct persistent_copy	 copy;		/* of one of them, until it is looked through */
+	struct persistent_copy	 copy;		/* of one buffer, until it is added */
 	struct persistent_merge	*merge;
 	persistent_push_t	 push;
 	void			*to;
-	struct ui_progress	*progress;	/* NULL: nobody wants to see it */
-	u64			to_go;		/* until it is complete */
+	struct ui_progress	*progress;	/* NULL: do not show any */
+	u64			to_go;		/* bytes until progress is complete */
 	u64			limit;		/* bytes to copy at a time, 0: all */
 	bool			sorted;
-	bool			cut_short;	/* no more is to be copied */
-	bool			split;		/* there was no room to copy all first */
+	bool			cut_short;	/* copy no more */
+	bool			split;		/* no room for all copies at once */
 };
 
-/* As long as nobody chooses what is wanted, that is everything. */
+/* The default: keep all records. */
 static enum persistent_look look_at_time(void *evlist, union perf_event *event, u64 *time)
 {
 	if (evlist__parse_sample_timestamp(evlist, event, time))
@@ -117,7 +117,7 @@ int persistent_reader__add(struct persistent_reader *reader, const struct persis
 	return err;
 }
 
-/* Copies of one buffer: the live one first, and then one snapshot after the other, back in time */
+/* Live buffers come first, then those of snapshots, the newest snapshot first. */
 static int cmp_buffers(const void *_a, const void *_b)
 {
 	const struct persistent_buffer *a = _a, *b = _b;
@@ -138,8 +138,8 @@ static void reader__sort(struct persistent_reader *reader)
 }
 
 /*
- * How many bytes of the copy are in what was read before? Positions are the same in all
- * copies of a buffer, and older ones begin further up.
+ * How many bytes of this buffer did earlier ones have already? All copies of a buffer have
+ * the same positions, and older copies begin at higher ones.
  */
 static u64 buffer__known(const struct persistent_buffer *buf,
 			 const struct persistent_reader *reader, u64 head)
@@ -154,7 +154,7 @@ static u64 buffer__known(const struct persistent_buffer *buf,
 	return covered - head;
 }
 
-/* Have what is in @records handed on by the next read. */
+/* Add @records, so that the next read passes them on. */
 static int buffer__add(struct persistent_buffer *buf, struct persistent_reader *reader,
 		       const struct persistent_records *records)
 {
@@ -182,7 +182,7 @@ static int buffer__add(struct persistent_buffer *buf, struct persistent_reader *
 	return 0;
 }
 
-/* Whoever wants it to end does not want to wait until a copy is in the file. */
+/* Ask before each buffer whether to end: to wait until it is copied may take long. */
 static int reader__check_end(struct persistent_reader *reader)
 {
 	int err = reader->push(reader->to, NULL, 0);
@@ -221,7 +221,7 @@ static int buffer__copy(struct persistent_buffer *buf, struct persistent_reader 
 	err = buffer__copy_mapped(buf, reader);
 	while (!err && buf->next_size) {
 		err = persistent_buffer__map_next(buf);
-		/* Deleted meanwhile, and what is in there with it */
+		/* Deleted meanwhile, and with it the records in the next buffer */
 		if (persistent_buffer__is_gone(err))
 			return 0;
 		if (!err)
@@ -252,7 +252,7 @@ static void reader__start_progress(struct persistent_reader *reader, u64 size, c
 	reader->to_go = size;
 }
 
-/* Records are larger when they are handed on than in the buffers. */
+/* Records may be larger when they are passed on than in the buffers. */
 static void reader__update_progress(struct persistent_reader *reader, u64 size)
 {
 	size = min(size, reader->to_go);
@@ -276,7 +276,7 @@ static u64 reader__sum_of(struct persistent_reader *reader, u64 each)
 	return sum;
 }
 
-/* Those that have little in them are read as a whole, and leave room for others. */
+/* Buffers with few new bytes are read as a whole, and leave more of the limit to others. */
 static void reader__share_limit(struct persistent_reader *reader)
 {
 	u64 too_much = reader->limit;
@@ -318,7 +318,7 @@ static int reader__copy(struct persistent_reader *reader)
 		}
 	}
 
-	/* As large as the largest of them, and there may be no next time */
+	/* Free it: it is as large as the largest buffer, and there may be no next time. */
 	persistent_copy__exit(&reader->copy);
 	return err;
 }
@@ -362,7 +362,7 @@ int persistent_reader__push(struct persistent_reader *reader, persistent_push_t 
 	return err;
 }
 
-/* How full the fullest one was, as what is in there is going to be handed on */
+/* How full was the fullest buffer, in percent? Also prepare all of them for the next read. */
 static int reader__fullest(struct persistent_reader *reader)
 {
 	int fullest = 0;
@@ -385,8 +385,8 @@ bool persistent_reader__is_no_room(int err)
 }
 
 /*
- * Where there is no room for a copy of all, those that there are make room when they were
- * handed on. What is in several parts is not in order, but none of it is missing.
+ * If there is no room for all copies, pass on those that exist to make room, and copy the
+ * rest. The parts are not in order, but no record is missing.
  */
 static int reader__copy_rest(struct persistent_reader *reader, persistent_push_t push, void *to)
 {
@@ -447,7 +447,7 @@ u64 persistent_reader__time(const struct persistent_reader *reader)
 	return persistent_merge__time(reader->merge);
 }
 
-/* 0: it is empty, or it is not known who writes to it */
+/* 0: the buffer is empty, or the time of its newest record is not known */
 static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
 {
 	union perf_event *event, *wide;
@@ -502,7 +502,7 @@ void persistent_reader__warn_overtaken(struct persistent_reader *reader)
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
 
-		/* A snapshot takes one of each. */
+		/* A snapshot replaces one buffer of each event, so do not add these up. */
 		skipped = max(skipped, buf->skipped);
 		if (buf->overtaken) {
 			pr_warning("WARNING: CPU %d: %llu bytes were gone before they could be read\n",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Read what the buffers of persistent events hold, all of them together. */
+/* Read all buffers of persistent events together. */
 #ifndef __PERF_PERSISTENT_READ_H
 #define __PERF_PERSISTENT_READ_H
 
@@ -15,25 +15,25 @@ struct persistent_reader;
 struct ui_progress;
 union perf_event;
 
-/* Takes whole records, oldest first; a negative return ends the reading. */
+/* Gets whole records, the oldest first. A negative return value ends the reading. */
 typedef int (*persistent_push_t)(void *to, void *records, size_t size);
 
 enum persistent_look {
-	PERSISTENT_DROP,	/* nobody wants it */
+	PERSISTENT_DROP,	/* leave it out */
 	PERSISTENT_KEEP,
-	PERSISTENT_VITAL,	/* what comes later is understood by it, however old it is */
+	PERSISTENT_VITAL,	/* later records need it, however old it is */
 };
 
-/* What to do with a record, and its time, which stays 0 if it has none */
+/* Decide what to do with a record, and get its @time, which stays 0 if it has none. */
 typedef enum persistent_look (*persistent_look_t)(void *arg, union perf_event *event, u64 *time);
 
-/* Records are in the order of time by what @evlist knows of them; NULL: buffer after buffer */
+/* @evlist is used to sort records by time; NULL: they are passed on buffer by buffer */
 struct persistent_reader *persistent_reader__new(struct evlist *evlist);
 void persistent_reader__delete(struct persistent_reader *reader);
 
 /*
- * The buffer of a member that is open as @fd. When it is replaced, reading goes on
- * with the next one. @ns and @fd stay open as long as the reader is used.
+ * Add the buffer of @member, which is open as @fd. When the buffer is replaced, the reader
+ * goes on with the next one. @ns and @fd must stay open as long as the reader is used.
  */
 int persistent_reader__add(struct persistent_reader *reader, const struct persistent_ns *ns,
 			   const struct persistent_member *member, int fd);
@@ -42,72 +42,73 @@ int persistent_reader__add(struct persistent_reader *reader, const struct persis
 void persistent_reader__set_progress(struct persistent_reader *reader,
 				     struct ui_progress *progress);
 
-/* Choose what is wanted, instead of all. */
+/* Choose which records to read, instead of all. */
 void persistent_reader__set_look(struct persistent_reader *reader, persistent_look_t look,
 				 void *arg);
 
 /*
- * Have room for copies of the buffers in the file that is open as @fd, not in memory. Without
- * one, not much is copied at a time.
+ * Keep copies of the buffers in the file that is open as @fd, not in memory. Without a file,
+ * not much is copied at a time.
  */
 void persistent_reader__set_file(struct persistent_reader *reader, int fd);
 
 /* Read at most the newest @limit bytes at a time. */
 void persistent_reader__set_limit(struct persistent_reader *reader, u64 limit);
 
-/* Bytes that are new in the buffers, more or less */
+/* Roughly how many bytes are new in the buffers */
 u64 persistent_reader__unread(struct persistent_reader *reader);
 
 /*
- * Copy what the buffers hold now, which the next persistent_reader__read() or _push() hands
- * on. @push is called without records: it may end the copying, and no more is copied then.
+ * Copy the buffers now. The next persistent_reader__read() or _push() passes the records on.
+ * Calls @push without records before each buffer. An error from it ends the copying for good.
  */
 int persistent_reader__copy(struct persistent_reader *reader, persistent_push_t push, void *to);
 
-/* Hand on what was copied, @again: it remains to be handed on once more. */
+/* Pass on the copied records. @again: keep them, to pass them on once more. */
 int persistent_reader__push(struct persistent_reader *reader, persistent_push_t push, void *to,
 			    bool again);
 
 /*
- * Copy what was not copied, and hand all on. Where there is no room for all, it is handed on in
- * parts. Returns how full the fullest buffer had become since the last call, in percent.
+ * Copy buffers that are not copied yet, and pass all records on. If there is no room for all
+ * copies, do it in parts. Returns how full the fullest buffer had become since the last call,
+ * in percent.
  */
 int persistent_reader__read(struct persistent_reader *reader, persistent_push_t push, void *to);
 
-/* It takes room for a copy, which is missing. */
+/* Does @err mean that there is no room for a copy? */
 bool persistent_reader__is_no_room(int err);
 
-/* What was handed on is not in the order of time, as it came in parts. */
+/* Were records passed on in parts, so that they are not in the order of time? */
 bool persistent_reader__is_split(const struct persistent_reader *reader);
 
-/* Somebody ended the copying: what is there already can be handed on. */
+/* Did @push end the copying? The records copied until then can be passed on. */
 bool persistent_reader__is_cut_short(const struct persistent_reader *reader);
 
-/* Bytes of what was copied that are vital */
+/* Size of the copied records that are vital */
 s64 persistent_reader__vital_size(struct persistent_reader *reader);
 
 /*
- * Of what was copied, hand on no more than the newest @room bytes and what is vital. -E2BIG: not
- * one record fits.
+ * Of the copied records, pass on only the vital ones, and the newest @room bytes of the
+ * others. -E2BIG: not one of these fits.
  */
 int persistent_reader__cut(struct persistent_reader *reader, u64 room);
 
-/* Records that were left out for that reason by the last push */
+/* Number of records that persistent_reader__cut() made the last push leave out */
 u64 persistent_reader__nr_cut(const struct persistent_reader *reader);
 
-/* Time of the newest record that was handed on */
+/* Time of the newest record that was passed on */
 u64 persistent_reader__time(const struct persistent_reader *reader);
 
-/* Time of the newest record in snapshots, of which nothing has to be read before; 0: none */
+/* Time of the newest record in snapshots; they need not be read before. 0: none */
 u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *evlist);
 
 /*
- * Wake-ups are shared with whoever else reads, so a look is taken at times: how
- * long to wait until the next one, after @ms before a read that returned @percent
+ * All readers share the wake-ups of a buffer, so perf reads at intervals instead.
+ * Returns how long to wait if @ms was the last interval, and the read returned @percent.
  */
 int persistent_reader__next_ms(int ms, int percent);
 
-/* What was overwritten, consumed or replaced on each CPU between two reads */
+/* Warn, per CPU, about what was overwritten, consumed or replaced before it was read. */
 void persistent_reader__warn_overtaken(struct persistent_reader *reader);
 
 /* Any user page, for the conversion of times; NULL without a buffer */

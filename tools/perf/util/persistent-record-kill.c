@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -k: delete namespaces once what they hold is in a file, and spare them if it is not.
+ * perf record -k: delete namespaces once their records are in a file, else spare them.
  */
 #include "persistent-record.h"
 
@@ -28,7 +28,7 @@ int persistent_record__disable(struct persistent_record *record)
 	return 0;
 }
 
-/* Writing a feature that fails leaves it out; without these the data says little. */
+/* A header feature that cannot be written is left out. Without these a file says little. */
 bool persistent_record__has_vital_features(struct perf_session *session)
 {
 	struct perf_header *header = &session->header;
@@ -47,7 +47,7 @@ bool persistent_record__has_vital_features(struct perf_session *session)
 	return true;
 }
 
-/* With its name, unless nobody may read the directory. Pipes have nothing to sync. */
+/* Sync the file, and its directory unless perf may not read it. A pipe needs no sync. */
 static int sync_output(struct perf_data *data)
 {
 	int err = record_file__sync(perf_data__fd(data), NULL, NULL);
@@ -62,7 +62,7 @@ static int sync_output(struct perf_data *data)
 	return err;
 }
 
-/* What was to be deleted goes on as before, as something went wrong. */
+/* Something went wrong: let the namespace go on as before, instead of deleting it. */
 static void spare_ns(struct persistent_ns *ns)
 {
 	if (persistent_ns__is_gone(ns))
@@ -74,7 +74,7 @@ static void spare_ns(struct persistent_ns *ns)
 		pr_err("'%s' is not deleted, but not all of it records any more.\n", ns->name);
 }
 
-/* Events that nobody read, as they came after the namespace was opened? */
+/* Did events join after the namespace was opened? Then nobody has read their records. */
 static int record__check_late(struct persistent_record *record, const struct persistent_ns *ns)
 {
 	int nr, err = persistent_ns__count_late(ns, record->set->only, &nr);
@@ -87,7 +87,7 @@ static int record__check_late(struct persistent_record *record, const struct per
 	return -EBUSY;
 }
 
-/* What was read may go if all is well with the file, which @err says so far. */
+/* Delete the namespaces if the file is good. @err: the result so far */
 static int record__kill(struct persistent_record *record, struct perf_session *session, int err)
 {
 	int spared = 0;
@@ -101,7 +101,7 @@ static int record__kill(struct persistent_record *record, struct perf_session *s
 
 	for (int i = 0; i < record->set->nr_ns; i++) {
 		struct persistent_ns *ns = record->set->ns[i];
-		/* Looked for as late as can be */
+		/* Check for late events as late as possible. */
 		int ret = err ?: record__check_late(record, ns);
 
 		if (ret) {
@@ -135,8 +135,8 @@ int persistent_record__stop(struct persistent_record *record, int err)
 }
 
 /*
- * What was not written whole cannot be read. It would take the place of what the next try moves
- * out of its way, which may be the last file that is good, and room on a disk that is full.
+ * An incomplete file cannot be read. If it stayed, the next try would rename it to NAME.old,
+ * over what this one renamed, which may be the last good file. The disk may be full, too.
  */
 static void remove_output(struct perf_data *data)
 {
@@ -145,7 +145,7 @@ static void remove_output(struct perf_data *data)
 
 	if (data->is_pipe || data->is_dir || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return;
-	/* Of a link, as /dev/stdout, only what was written goes. */
+	/* If the path is a link, like /dev/stdout, only truncate the file. */
 	if ((!record_file__has_name(data->path, fd) || unlink(data->path)) && ftruncate(fd, 0))
 		pr_warning("WARNING: cannot empty %s: %m\n", data->path);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -e persistent/NS/: open what is to be read, and find out first what would go wrong.
+ * perf record -e persistent/NS/: open the namespaces, and check early what could fail later.
  */
 #include "persistent-record.h"
 
@@ -26,19 +26,19 @@
 #include "trace-event.h"
 #include "util.h"
 
-/* Does what is written go to somebody else, of whom nobody knows whether it is kept? */
+/* Does the output go to another process? perf cannot know whether that keeps it. */
 static bool writes_to_reader(const char *path)
 {
 	bool has_path = path && strcmp(path, "-");
 	struct stat st;
 
-	/* A path can be of a pipe, too: that of a shell's >(command), or /dev/stdout. */
+	/* A path can be a pipe, too, like a shell's >(command), or /dev/stdout. */
 	if (has_path ? stat(path, &st) : fstat(STDOUT_FILENO, &st))
 		return false;
 	return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 }
 
-/* Deleting takes the whole of a namespace away: it has to be in one file before. */
+/* -k deletes the whole namespace, so all of it must be in one file before. */
 static int record__check_kill_options(const struct persistent_record *record,
 				      const struct persistent_record_output *output)
 {
@@ -64,7 +64,7 @@ static int record__check_kill_options(const struct persistent_record *record,
 	return 0;
 }
 
-/* What is there is read as a whole: a limit can leave out what is oldest. */
+/* Without a command, all records are read at once, so a limit can leave out the oldest. */
 static int record__init_slice(struct persistent_record *record,
 			      const struct persistent_record_output *output)
 {
@@ -121,8 +121,8 @@ static int read_id(const char *path, unsigned long long *id)
 }
 
 /*
- * Formats are looked up by name. The number tells whether it is another one's by now.
- * Returns -ENOENT if it is, or if there is none, and another error if that is not certain.
+ * Formats are looked up by name. A different id means that the name belongs to another event
+ * by now. Returns -ENOENT then, or if there is no format; other errors: it is not certain.
  */
 static int evsel__check_format(struct evsel *evsel)
 {
@@ -153,8 +153,8 @@ static bool is_missing_or_denied(int err)
 }
 
 /*
- * Those of tracepoints come from tracefs: find out before everything is copied. Returns 0, an
- * exit status, or an error.
+ * Formats of tracepoints come from tracefs: check that before copying everything. Returns
+ * 0, an exit status, or an error.
  */
 static int record__check_formats(struct persistent_record *record)
 {
@@ -173,7 +173,7 @@ static int record__check_formats(struct persistent_record *record)
 	fd = open(path, O_RDONLY);
 	if (fd < 0) {
 		err = -errno;
-		/* Too many open files, say, may pass. */
+		/* Other errors may be temporary, like too many open files. */
 		status = is_missing_or_denied(err) ? PERSISTENT_EXIT_NO_TRACEFS : err;
 		pr_err("Cannot read %s: %s.\n"
 		       "A file with tracepoints has their formats in it, which come from tracefs. Be root, or let\n"
@@ -212,9 +212,9 @@ static int record__check_formats(struct persistent_record *record __maybe_unused
 #endif
 
 /*
- * A round ends when nothing that is older is still to be read, which is certain of what was
- * recorded before perf started. Other events are opened later. A record gets its time before it
- * is written, and whoever writes it may be held up in between: hence a second.
+ * A round may end when no older record can follow. This is certain for the time before perf
+ * started, as it opens other events later. But a writer may be delayed after it took the time
+ * of a record, and before it writes the record: hence leave out the last second.
  */
 static void record__init_rounds(struct persistent_record *record)
 {
@@ -253,7 +253,7 @@ int persistent_record__attach(struct persistent_record *record, struct evlist *e
 	if (!record->set)
 		return -1;
 
-	/* Without a command everything is there, and nothing has to be waited for. */
+	/* Without a command and other events all records exist: do not wait for more. */
 	record->only_looks_back = !forks && evlist__all_attached(evlist);
 	record->ignored_signals = record->only_looks_back ? 0 : INT_MAX;
 	record__init_rounds(record);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -e persistent/NS/: write what namespaces hold to a file.
+ * perf record -e persistent/NS/: write the records of namespaces to a file.
  */
 #include "persistent-record.h"
 
@@ -28,18 +28,18 @@
 #include "session.h"
 #include "util.h"
 
-/* As many bytes of records of namespaces make a round. */
+/* A round has that many bytes of records of namespaces. */
 #define ROUND_SIZE	SZ_1M
 
-/* --max-size looks through all of it before anything is written. */
+/* Are all records held back? --max-size must see all before it writes the first. */
 static bool record__holds(const struct persistent_record *record)
 {
 	return record->slice && persistent_slice__holds(record->slice);
 }
 
 /*
- * Where recording goes on until Ctrl-C, it takes another one to end reading: one
- * that comes during the last read, as some send the first one twice.
+ * If recording goes on until Ctrl-C, only another signal ends reading. It must come
+ * during the last read, as some programs send the first one twice.
  */
 static bool record__is_interrupted(struct persistent_record *record)
 {
@@ -47,8 +47,8 @@ static bool record__is_interrupted(struct persistent_record *record)
 }
 
 /*
- * Records come in the order of time. Many short rounds let who reads them hand records on
- * while there are more to come, instead of holding all of them.
+ * Records come in the order of time. With many short rounds, a tool that reads the file can
+ * process records early, instead of holding all of them.
  */
 static int record__push(void *to, void *records, size_t size)
 {
@@ -104,8 +104,8 @@ static void record__warn_split(struct persistent_record *record)
 }
 
 /*
- * What is only looked back at is read once, at the end: a second time there would
- * be a gap in it where writers were faster.
+ * If perf only looks back, it reads once, at the end: a second read would leave a
+ * gap where writers were faster.
  */
 int persistent_record__read(struct persistent_record *record, bool synch)
 {
@@ -115,7 +115,7 @@ int persistent_record__read(struct persistent_record *record, bool synch)
 		return 0;
 
 	percent = record__read_or_copy(record);
-	/* What was copied until then is written; it takes another one to end that. */
+	/* Interrupted: write what was copied so far. Only another signal ends that. */
 	if (percent == -EINTR && !record->cut_short &&
 	    persistent_reader__is_cut_short(record->set->reader)) {
 		record->cut_short = true;
@@ -161,9 +161,9 @@ static u64 room_at(int fd)
 }
 
 /*
- * The first of these where a copy of the buffers has room, or the one that has most: beside
- * the output, if that is a file, as it is going to have room for the same. The path of the
- * output may be a link to elsewhere.
+ * Take the first of these directories that has room for a copy of the buffers, or the one
+ * with most room. That of the output comes first, as it must have room for the same data.
+ * The path of the output may be a link to another directory.
  */
 static int record__open_copy(struct persistent_record *record, const char *path)
 {
@@ -195,9 +195,9 @@ static int record__open_copy(struct persistent_record *record, const char *path)
 }
 
 /*
- * The buffers go on being overwritten, and reading /proc takes seconds when there are
- * many tasks: what is oldest is copied before that. What -k is going to delete is
- * disabled instead, as nobody wants what comes later.
+ * The kernel goes on overwriting the buffers, and reading /proc takes seconds if there
+ * are many tasks. So copy the buffers before that. With -k perf disables the namespaces
+ * instead, as nobody wants later records.
  */
 int persistent_record__copy_early(struct persistent_record *record, const char *path)
 {
@@ -211,12 +211,12 @@ int persistent_record__copy_early(struct persistent_record *record, const char *
 
 	err = persistent_reader__copy(reader, record__push_unless_interrupted, record);
 	if (err == -EINTR) {
-		/* What was copied until then is written; it takes another one to end that. */
+		/* Write what was copied so far. Only another signal ends that. */
 		record->cut_short = true;
 		record->ignored_signals = *record->nr_signals;
 		return 0;
 	}
-	/* The rest is copied when what is there was written, which --max-size cannot do. */
+	/* The rest is copied after this part was written. --max-size cannot do that. */
 	if (persistent_reader__is_no_room(err) && !record__holds(record))
 		return 0;
 	if (err)
@@ -224,7 +224,7 @@ int persistent_record__copy_early(struct persistent_record *record, const char *
 	return err;
 }
 
-/* What was there is read all the same, but nothing of what the user waited for. */
+/* Earlier records are read nevertheless, but the user has waited for more in vain. */
 static void record__warn_gone(struct persistent_record *record)
 {
 	if (record->only_looks_back)
@@ -239,7 +239,7 @@ static void record__warn_gone(struct persistent_record *record)
 	}
 }
 
-/* That is not the same as lost for lack of room: nobody wanted them then. */
+/* These are not lost for lack of room: while it was stopped, nobody wanted them. */
 static void record__tell_missed(struct persistent_record *record)
 {
 	for (int i = 0; i < record->set->nr_ns && !quiet; i++) {
@@ -259,13 +259,13 @@ void persistent_record__report(struct persistent_record *record)
 	record__tell_missed(record);
 }
 
-/* What is between the records of so many bytes */
+/* Size of the end-of-round records among so many bytes of records */
 static u64 rounds_size(u64 bytes)
 {
 	return (bytes / ROUND_SIZE + 1) * sizeof(struct perf_event_header);
 }
 
-/* Write what is newest of what was read, at most @room bytes of it. */
+/* Write the newest of the copied records, at most @room bytes of them. */
 static int record__try_newest(struct persistent_record *record, u64 room)
 {
 	/* It may be the second try. */
@@ -288,8 +288,8 @@ static int rewind_output(int fd, off_t pos)
 }
 
 /*
- * With --max-size: how much of it the header takes that follows the records is
- * known when it was written. If it was too much, fewer records are written.
+ * With --max-size: the header features follow the records, and their size is known
+ * only after they were written. If the file is too large then, write fewer records.
  */
 static int record__finish_newest(struct persistent_record *record, struct perf_session *session,
 				 u64 *written)
@@ -318,7 +318,7 @@ static int record__finish_newest(struct persistent_record *record, struct perf_s
 		start += over;
 		err = rewind_output(fd, start - over);
 		if (!err) {
-			/* With -z: what comes next cannot refer to what is gone. */
+			/* With -z: new data must not refer to data that is gone. */
 			zstd_fini(&session->zstd_data);
 			*written = before;
 			err = record__try_newest(record, room);
@@ -349,9 +349,9 @@ int persistent_record__finish(struct persistent_record *record, struct perf_sess
 }
 
 /*
- * Most namespaces have the clock of perf, which is asked what it shows now. Files say what time
- * that is, as nobody knows when a namespace is made that its records will be compared with those
- * of other machines. It is no reason to fail.
+ * Store in the file what time of day the clock of the namespaces shows. For most of them it is
+ * the perf clock. When a namespace is made, nobody knows yet that its records will be compared
+ * with those of other machines. An error is no reason to fail.
  */
 void persistent_record__init_clock(struct perf_env *env, struct evlist *evlist)
 {

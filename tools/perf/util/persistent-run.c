@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is to be read of one buffer of persistent events, block by block.
+ * Read the records of one buffer of persistent events, block by block.
  *
- * It is in a file, or still in the buffer if that does not change any more. The newest record
- * comes first, as in the buffer. Records have no mark at their end, so that an index is needed
- * to read them from the oldest to the newest: it says where blocks of whole records start.
+ * They are in a file, or still in the buffer if that does not change any more. The newest
+ * record comes first, as in the buffer. A record does not tell where the record before it
+ * starts. So reading from the oldest to the newest requires an index: it has the positions
+ * where blocks of whole records start.
  *
  *   newest                             oldest
  *   | block 0 | block 1 | block 2 | block 3 |
  *             ^ loaded  ^ loaded  <- read in this direction, or in the other one to find
- *                                    out which ones are the newest
+ *                                    the newest records
  *
  * Two blocks are loaded at a time, so that there is at least one to take records from.
  */
@@ -55,7 +56,7 @@ int persistent__reserve_one(void **array, int *room, int nr, size_t size)
  * The index
  */
 
-/* Headers are in one piece: they are aligned to their size. */
+/* A header does not wrap around the end of the buffer: it is aligned to its size. */
 static const struct perf_event_header *records__header(const struct persistent_records *records,
 						       u64 pos)
 {
@@ -201,8 +202,8 @@ static void block__reverse(struct persistent_block *block)
 }
 
 /*
- * Keys only grow: they are times, or how early it was. A time that is missing, or earlier than
- * that of an older record, does not change the order.
+ * Keys only grow: they are times, or with run->back inverted times. A record whose time is
+ * missing or out of order gets the key of the record before it.
  */
 static void run__set_keys(struct persistent_run *run, struct persistent_block *block)
 {
@@ -215,7 +216,7 @@ static void run__set_keys(struct persistent_run *run, struct persistent_block *b
 	}
 }
 
-/* Not all file systems can do that, and it is only for the room. */
+/* Ignore errors: not all file systems can punch holes, and it only saves space. */
 static void run__give_back(struct persistent_run *run, u32 start)
 {
 	if (!run->clear || run->map || (start > run->starts[0] && run->hole - start < HOLE_SIZE))
@@ -254,7 +255,7 @@ static size_t count_records(const char *data, u32 len)
 	return nr;
 }
 
-/* The same of looker->narrow, from where records go to block->data with all that is left out. */
+/* The same for looker->narrow: copy the records to block->data, with the left out fields. */
 static int run__widen_and_look(struct persistent_run *run, struct persistent_block *block,
 			       u32 len, struct persistent_looker *looker)
 {
@@ -339,7 +340,7 @@ static bool block__is_done(const struct persistent_block *block)
 	return block->pos == block->nr;
 }
 
-/* Have the next block that has something in it. */
+/* Load the next block that has any wanted record. */
 static int run__load_next(struct persistent_run *run, struct persistent_block *block,
 			  struct persistent_looker *looker)
 {
@@ -357,7 +358,7 @@ int persistent_run__fill(struct persistent_run *run, struct persistent_looker *l
 	struct persistent_block *cur = persistent_run__block(run);
 	int err;
 
-	/* The other one comes after it. */
+	/* The other block follows the current one. */
 	cur = cur ?: &run->blocks[run->cur];
 	err = run__load_next(run, cur, looker);
 	return err ?: run__load_next(run, &run->blocks[!run->cur], looker);

@@ -2,15 +2,15 @@
 /*
  * The directory that snapshots of a namespace are saved to.
  *
- * Each file is called after the namespace, the time at which the snapshot was taken, its
- * number, and what makes the number unique: the boot, and the id of the namespace in it.
+ * A file name has the namespace, the time of the snapshot, its number, and what makes the
+ * number unique: the boot, and the id of the namespace in that boot.
  *
  *	flight.20261122T031407Z.3.5f0c2d7e91a3b846-1c.data
  *
- * A file that is not whole yet has a dot before its name. What was saved is found from
- * these names and from a list of marks, .flight.marks, which also remembers files that
- * somebody took away. Whichever of them is ahead is right: the file comes first, and perf
- * may be killed between the two.
+ * An incomplete file has a dot before its name. After a restart perf learns what was saved
+ * from the names, and from a list of marks, .flight.marks, which also covers files that
+ * somebody removed. Whichever of the two is ahead is right: perf writes the file first, and
+ * may be killed before it writes the mark.
  */
 #include "persistent-save-dir.h"
 
@@ -34,11 +34,11 @@
 #include "persistent-time.h"
 #include "record-limits.h"
 
-/* How long the reader of a perf that was killed may take to go away */
+/* How long the reader of a killed perf may take to exit */
 #define LOCK_TRIES	50
 #define LOCK_NS		(100 * NSEC_PER_MSEC)
 
-/* Later than any time */
+/* Sorts after any time */
 #define THIS_BOOT	"~"
 
 static int err_dir(const struct save_dir *dir, const char *what)
@@ -49,7 +49,7 @@ static int err_dir(const struct save_dir *dir, const char *what)
 	return err;
 }
 
-/* The first half of the id: the rest makes names longer, and not more different. */
+/* The first half of the boot id is unique enough, and keeps names short. */
 static int read_boot(u64 *boot)
 {
 	static const char path[] = "/proc/sys/kernel/random/boot_id";
@@ -67,7 +67,7 @@ static int read_boot(u64 *boot)
 	return 0;
 }
 
-/* Others may write to the directory, and have put a link, a FIFO or a device there. */
+/* Other users may write to the directory, and may have put a link, FIFO or device there. */
 static int open_regular(const struct save_dir *dir, const char *name, int flags)
 {
 	int fd = openat(dir->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -88,7 +88,7 @@ static int open_regular(const struct save_dir *dir, const char *name, int flags)
 	return err;
 }
 
-/* It writes to nothing that is there, whoever made that. */
+/* Never write to an existing file: another user may have made it. */
 static int create_new(const struct save_dir *dir, const char *name)
 {
 	int fd;
@@ -137,12 +137,12 @@ static bool parse_name(const struct save_dir *dir, const char *name, struct save
 	return end && !name[len + end];
 }
 
-/* What a perf that was killed left behind: .flight.*.data.tmp, and .old if perf moved it */
+/* Is it left over from a killed perf? .flight.*.data.tmp, and .old if perf moved it */
 static bool is_tmp(const struct save_dir *dir, const char *name)
 {
 	size_t len = strlen(dir->name);
 
-	/* A namespace may be called tmpfs: its own name does not count. */
+	/* Skip the name of the namespace, which may begin with "tmp". */
 	return name[0] == '.' && !strncmp(name + 1, dir->name, len) && name[len + 1] == '.' &&
 	       strstr(name + 1 + len, ".tmp");
 }
@@ -255,8 +255,8 @@ int save_dir__write_marks(struct save_dir *dir)
  */
 
 /*
- * Ids and numbers grow within a boot, whatever its clock says. From one boot to the other
- * there are only clocks to go by: it is as old as the oldest file of it.
+ * Within a boot, ids and numbers only grow, even if the clock is set back. Boots can only be
+ * compared by clock: a boot is as old as its oldest file.
  */
 static int file_cmp(const void *_a, const void *_b)
 {
@@ -315,7 +315,7 @@ static void remove_file(struct save_dir *dir, int i)
 	memmove(&dir->files[i], &dir->files[i + 1], (dir->nr_files - i) * sizeof(*dir->files));
 }
 
-/* Those saved are all up to the one of the highest number: they are saved in this order. */
+/* Snapshots are saved in the order of their numbers, so all before this one are saved. */
 static int note_saved(struct save_dir *dir, const struct save_file *file)
 {
 	struct save_mark *mark;
@@ -357,7 +357,7 @@ static int read_files(struct save_dir *dir)
 	return err;
 }
 
-/* Others may have taken it away. */
+/* Somebody may have removed files. */
 static void forget_missing(struct save_dir *dir)
 {
 	struct stat st;
@@ -385,7 +385,7 @@ int save_dir__add(struct save_dir *dir, struct save_file *file)
 	if (err)
 		return err;
 
-	/* It has its name: whatever fails from here on, it must not be saved again. */
+	/* It has its final name: whatever fails from here on, do not save it again. */
 	fsync(dir->fd);
 	file->size = st.st_size;
 	if (note_saved(dir, file) || insert_file(dir, file))
@@ -403,7 +403,7 @@ static bool is_unhandled(struct save_dir *dir, const struct save_file *file)
 	return mark && file->number > mark->handled;
 }
 
-/* That nobody uses; not the newest one; -1: none */
+/* The oldest file that the command does not use, except the newest one; -1: none */
 static int find_oldest(const struct save_dir *dir)
 {
 	for (int i = 0; i < dir->nr_files - 1; i++) {
@@ -485,8 +485,8 @@ void save_dir__use(struct save_dir *dir, const struct save_file *file)
  */
 
 /*
- * One at a time. The reader that a perf has started has the lock as well: if that perf is
- * killed, the next one waits until the reader is gone.
+ * Only one perf at a time. Its reader inherits the lock: if that perf is killed, the next one
+ * waits until the reader is gone.
  */
 static int lock_dir(struct save_dir *dir)
 {
@@ -520,11 +520,11 @@ int save_dir__open(struct save_dir *dir, const char *path, const char *name, boo
 	*dir = (struct save_dir) { .fd = -1, .lock_fd = -1, .runs = runs };
 	scnprintf(dir->name, sizeof(dir->name), "%s", name);
 
-	/* For commands that go elsewhere */
 	if (mkdir(path, 0700) && errno != EEXIST) {
 		pr_err("Cannot create %s: %m\n", path);
 		return -errno;
 	}
+	/* The command gets the path, and may change its directory. */
 	dir->path = realpath(path, NULL);
 	if (!dir->path) {
 		pr_err("Cannot open %s: %m\n", path);
@@ -535,7 +535,7 @@ int save_dir__open(struct save_dir *dir, const char *path, const char *name, boo
 		return err_dir(dir, "open");
 
 	err = read_boot(&dir->boot) ?: lock_dir(dir);
-	/* Of marks and files the one that is ahead counts, so in any order */
+	/* In any order: whichever of marks and files is ahead counts. */
 	return err ?: read_marks(dir) ?: read_files(dir);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which snapshot is the next to be saved.
+ * Find the next snapshot to save.
  *
- * The namespace says what number its last snapshot has. Of namespaces that are gone the
- * snapshots tell that themselves, as far as the kernel has them.
+ * A namespace tells the number of its last snapshot. If a namespace is deleted, its snapshots
+ * remain: look for the last one that the kernel still has.
  */
 #include "persistent-save-queue.h"
 
@@ -16,7 +16,7 @@
 #include "persistent-control.h"
 #include "persistent-save-dir.h"
 
-/* What sysfs may not show yet: it lists what triggers take a moment later. */
+/* Look for so many more: sysfs lists snapshots of triggers a moment later. */
 #define MAX_UNSEEN	64
 
 static struct save_source *queue__find_source(struct save_queue *queue, u64 id)
@@ -28,7 +28,7 @@ static struct save_source *queue__find_source(struct save_queue *queue, u64 id)
 	return NULL;
 }
 
-/* Their ids grow. */
+/* Sort them by age: a younger namespace has a higher id. */
 static struct save_source *queue__add_source(struct save_queue *queue, u64 id)
 {
 	struct save_source *sources;
@@ -45,7 +45,7 @@ static struct save_source *queue__add_source(struct save_queue *queue, u64 id)
 	return &sources[i];
 }
 
-/* @add: also snapshots of namespaces of which none was seen before */
+/* @add: also add namespaces of which no snapshot was seen before */
 static int queue__look_for_names(struct save_queue *queue, bool add)
 {
 	char **names = persistent__names();
@@ -59,7 +59,7 @@ static int queue__look_for_names(struct save_queue *queue, bool add)
 		if (!number)
 			continue;
 		err = persistent_ns__lookup(names[i], /*write=*/false, &snapshot);
-		/* Deleted meanwhile, or one of those that the caller may not read */
+		/* Deleted meanwhile, or the caller may not read it */
 		if (err == -ENOENT || err == -EACCES || err == -EPERM)
 			err = 0;
 		if (!snapshot)
@@ -77,7 +77,7 @@ static int queue__look_for_names(struct save_queue *queue, bool add)
 	return err;
 }
 
-/* It was deleted, and may have had any number of snapshots more than when it was looked at. */
+/* The namespace was deleted. It may have taken more snapshots after the last look at it. */
 static int queue__look_for_last(struct save_queue *queue)
 {
 	struct save_source *source = queue__find_source(queue, queue->ns_id);
@@ -93,7 +93,7 @@ static int queue__look_for_last(struct save_queue *queue)
 	return err;
 }
 
-/* How many were taken; what is taken after it wakes the next poll(). */
+/* Get the number of the last snapshot. Any later snapshot wakes the next poll(). */
 static int queue__look_again(struct save_queue *queue)
 {
 	int err = queue->ns ? persistent_ns__look_again(queue->ns) : -ENOENT;
@@ -147,7 +147,7 @@ int save_queue__open(struct save_queue *queue, const char *name)
 			return -ENOMEM;
 	}
 	err = queue__look_for_names(queue, /*add=*/true);
-	/* Snapshots may be all that is left of it. */
+	/* A deleted namespace is fine if it has left snapshots. */
 	if (!err && !queue->nr_sources)
 		err = -ENOENT;
 	return err ? persistent__err_open(err, name) : 0;

@@ -2,15 +2,15 @@
 /*
  * Save the snapshots of a namespace as they come.
  *
- * One process waits for snapshots and for its children, of which there are two at most:
+ * One process waits for snapshots, and for at most two children:
  *
- *	reader		writes a snapshot to a file. It is a process of its own, as what reads
- *			it is perf record, which can do that once in its life
- *	command		what the user wants to have run for each file, one at a time
+ *	reader		writes a snapshot to a file. It runs perf record, which can do that
+ *			only once in a process
+ *	command		the command of the user, which runs for one file at a time
  *
- * Snapshots are saved in the order of their numbers. One that cannot be saved is tried
- * again until it can be, or until the kernel has deleted it to make room for others. So a
- * number tells how far it has come, and persistent-save-dir.c knows it after a restart.
+ * Snapshots are saved in the order of their numbers. If one cannot be saved, perf tries it
+ * again until that works, or until the kernel has deleted it to make room for others. So a
+ * single number tells how far perf has come. persistent-save-dir.c finds it after a restart.
  */
 #include "persistent-save.h"
 
@@ -56,27 +56,27 @@ struct save {
 	int		 signal_fd;
 	sigset_t	 old_mask;
 	bool		 stop;
-	bool		 hurry;		/* it was told so twice */
+	bool		 hurry;		/* a second signal came */
 	bool		 hopeless;	/* no snapshot can be saved, now or later */
-	bool		 left_out;	/* one cannot be, and the others can */
-	u64		 kill_at;	/* the command; 0: not yet told to stop */
+	bool		 left_out;	/* a snapshot cannot be saved, but others can */
+	u64		 kill_at;	/* kill the command then; 0: not yet told to stop */
 
 	pid_t		 reader;	/* 0: there is none */
 	u64		 reads_id;	/* of the snapshot */
 	struct save_file file;		/* that it writes */
 	int		 said_fd;
-	struct strbuf	 said;		/* by the reader, */
-	char		 *complaint;	/* and when it failed the last time */
+	struct strbuf	 said;		/* output of the reader */
+	char		 *complaint;	/* its output when it failed the last time */
 	u64		 retry_ns;
 	u64		 retry_at;
 
 	pid_t		 command;	/* 0: there is none */
-	u64		 command_at;	/* not before, as it could not be started */
+	u64		 command_at;	/* could not be started: try again then */
 	u64		 command_source;
 	u32		 command_number;
 };
 
-/* It only has to be right if somebody takes files away, and is written again. */
+/* Errors are harmless: marks only matter for removed files, and are rewritten later. */
 static void save__write_marks(struct save *save)
 {
 	char buf[STRERR_BUFSIZE];
@@ -92,8 +92,8 @@ static void save__write_marks(struct save *save)
  */
 
 /*
- * Nobody would give a name to what it writes when its parent is killed. SIGINT and SIGTERM
- * stay blocked: perf record would take them for a request to write a part of it, and succeed.
+ * The reader must die with its parent, which alone renames the file. SIGINT and SIGTERM stay
+ * blocked: perf record would end early on them, and succeed with a part of the snapshot.
  */
 static void __noreturn save__run_reader(struct save *save, pid_t parent, int out)
 {
@@ -106,15 +106,15 @@ static void __noreturn save__run_reader(struct save *save, pid_t parent, int out
 
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	/* What it says of a full disk is looked for. */
+	/* The parent looks for messages about a full disk. */
 	setenv("LC_ALL", "C", 1);
 	sigemptyset(&sigchld);
 	sigaddset(&sigchld, SIGCHLD);
 	sigprocmask(SIG_UNBLOCK, &sigchld, NULL);
 
-	/* By its id: the name may be that of another one by then. */
+	/* Use the id: the name may belong to another snapshot by then. */
 	scnprintf(event, sizeof(event), PERSISTENT_PMU "/config=%#" PRIx64 "/", save->reads_id);
-	/* By its descriptor: others may put a link where the file was, and perf would follow. */
+	/* Use the descriptor: another user may replace the file by a link. */
 	fd = save_dir__create_tmp(&save->dir, &save->file);
 	if (fd < 0) {
 		pr_err("Cannot create a file in %s: %s\n", save->dir.path,
@@ -132,7 +132,7 @@ static int save__start_reader(struct save *save, const struct persistent_ns *sna
 	pid_t parent = getpid();
 	int fds[2];
 
-	/* The same name each time that it is tried: clocks do not agree to the last second. */
+	/* Keep the name for a second try: the computed time could differ by a second. */
 	if (save->file.source_id != snapshot->source_id || save->file.number != snapshot->number)
 		save_dir__name(&save->dir, &save->file, snapshot->source_id, snapshot->number,
 			       persistent_ns__age_ns(snapshot));
@@ -141,7 +141,7 @@ static int save__start_reader(struct save *save, const struct persistent_ns *sna
 
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	/* Only the end that is read from does not block. */
+	/* Only the read end is non-blocking. */
 	fcntl(fds[1], F_SETFL, 0);
 
 	fflush(NULL);
@@ -168,8 +168,8 @@ static void save__listen(struct save *save)
 }
 
 /*
- * How much was written is said here, and by the name that the file has in the end. To read it
- * again is not for the user to do.
+ * Drop lines about how much was written: perf prints that later, with the final name of the
+ * file. Also drop the advice to read again: the user need not do that.
  */
 static void save__pass_on(const struct save *save)
 {
@@ -183,7 +183,7 @@ static void save__pass_on(const struct save *save)
 	free(said);
 }
 
-/* Say it once, not as often as it is tried. */
+/* Print an error once, not for each try. */
 static bool save__is_new_complaint(struct save *save)
 {
 	if (save->complaint && !strcmp(save->complaint, save->said.buf))
@@ -217,7 +217,7 @@ static bool save__no_room(const struct save *save)
 	return strstr(save->said.buf, "No space left") || strstr(save->said.buf, "quota exceeded");
 }
 
-/* All snapshots would fail, until somebody acts. */
+/* All snapshots would fail until the user acts. */
 static void save__give_up(struct save *save)
 {
 	save->hopeless = true;
@@ -226,7 +226,7 @@ static void save__give_up(struct save *save)
 	       save->dir.name);
 }
 
-/* This one would fail for good, and is not to keep those after it waiting. */
+/* This snapshot can never be saved: do not let later ones wait for it. */
 static void save__pass_over(struct save *save)
 {
 	struct save_mark *mark = save_dir__mark(&save->dir, save->file.source_id);
@@ -243,7 +243,7 @@ static void save__pass_over(struct save *save)
 	save__write_marks(save);
 }
 
-/* @status: of perf record, or 0 if the name is what it failed for */
+/* @status: of perf record; 0: a signal killed it, or the file could not be named */
 static void save__reader_failed(struct save *save, int status)
 {
 	const struct record_limits *limits = &save->opts->limits;
@@ -255,7 +255,7 @@ static void save__reader_failed(struct save *save, int status)
 			   save->dir.name, save->file.number);
 		return;
 	}
-	/* Deleted meanwhile: the next look says so. */
+	/* Deleted meanwhile: save_queue__next() warns about it. */
 	if (persistent_ns__lookup_id(save->reads_id, /*write=*/false, &snapshot) == -ENOENT)
 		return;
 	persistent_ns__close(snapshot);
@@ -271,8 +271,8 @@ static void save__reader_failed(struct save *save, int status)
 
 	save__complain(save);
 	/*
-	 * Whoever sets a limit lets old files go for new ones. A disk may have less room than
-	 * the limit, and the kernel deletes what waits for it.
+	 * A user who sets a limit wants old files to go for new ones. If the disk is full
+	 * before that, remove one now: the kernel deletes snapshots that wait.
 	 */
 	if (save__no_room(save) && (limits->max_files || limits->max_total) &&
 	    save_dir__make_room(&save->dir))
@@ -394,7 +394,7 @@ static void save__command_ended(struct save *save, int status)
 			   WIFSIGNALED(status) ? "signal" : "exit status",
 			   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 
-	/* One that was stopped with perf, which it may catch, runs again when perf does. */
+	/* A command that failed because perf stopped it runs again after a restart. */
 	if (mark && !(save->stop && status)) {
 		mark->handled = save->command_number;
 		save__write_marks(save);
@@ -405,7 +405,7 @@ static void save__command_ended(struct save *save, int status)
  * Waiting
  */
 
-/* Of something that others may give back a moment later, perf or the machine has none left. */
+/* Is something used up that may be available again a moment later? */
 static bool is_passing(int err)
 {
 	return err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
@@ -430,7 +430,7 @@ static int save__start_failed(struct save *save, int err)
 	return 0;
 }
 
-/* Snapshots that cannot be saved yet are no reason to look for more. */
+/* While a snapshot cannot be saved yet, do not look for others. */
 static int save__start_next(struct save *save, u64 now)
 {
 	struct persistent_ns *snapshot = NULL;
@@ -464,7 +464,7 @@ static void save__reap(struct save *save)
 		save__command_ended(save, status);
 }
 
-/* Until something happens, or the time has come: 0 is never. */
+/* Wait until something happens, or until the time @until; 0: no limit */
 static int save__poll(struct save *save, u64 now, u64 until)
 {
 	const bool looks = save->queue.ns && !save->reader && !save->hopeless && !save->kill_at &&
@@ -482,7 +482,7 @@ static int save__poll(struct save *save, u64 now, u64 until)
 	}
 	if (fds[1].revents & POLLIN)
 		save__listen(save);
-	/* Until it is waited for */
+	/* The reader is about to exit: do not spin until then. */
 	else if (fds[1].revents & POLLHUP)
 		usleep(1000);
 	return 0;
@@ -497,7 +497,7 @@ static int save__run(struct save *save)
 
 		if (err)
 			return err;
-		/* It may have failed just now. */
+		/* The reader may have failed just now. */
 		until = !save->reader && now < save->retry_at ? save->retry_at : 0;
 		if (!save->command && now >= save->command_at)
 			save__start_command(save);
@@ -505,10 +505,10 @@ static int save__run(struct save *save)
 		if (now < save->command_at && (!until || save->command_at < until))
 			until = save->command_at;
 
-		/* What is saved is still handed to the command. */
+		/* Run the command for all saved files first. */
 		if (save->hopeless && !save->reader && !save->command && !until)
 			return -EACCES;
-		/* Nothing is left to do. */
+		/* The namespace is gone, and all is saved. */
 		if (!save->queue.ns && !save->reader && !save->command && !until)
 			return -ENODEV;
 
@@ -522,8 +522,8 @@ static int save__run(struct save *save)
 }
 
 /*
- * What is being written is finished, as the snapshot may not be there the next time. The
- * command is asked to end, and runs again. Who cannot wait for that says so once more.
+ * Let the reader finish, as the snapshot may be gone the next time. Ask the command to end:
+ * it runs again after a restart. A second signal kills both.
  */
 static void save__end_children(struct save *save)
 {
@@ -552,7 +552,7 @@ static int save__init_signals(struct save *save)
 {
 	sigset_t mask;
 
-	/* If it is ignored, as some parents have it, nobody says what became of children. */
+	/* Some parents ignore it. Then the kernel would not report how children ended. */
 	signal(SIGCHLD, SIG_DFL);
 
 	sigemptyset(&mask);

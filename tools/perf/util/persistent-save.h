@@ -9,10 +9,10 @@
 struct persistent_save_opts {
 	const char	*dir;
 	struct record_limits limits;
-	const char	*last;		/* of each snapshot, as in 30s; NULL: all of it */
+	const char	*last;		/* part of each snapshot, as in 30s; NULL: all */
 	u32		comp_level;	/* of zstd; 0: not compressed */
 	const char	**command;	/* to run for each file, or NULL */
-	/* Writes what @event holds to the file @path; called in a process of its own */
+	/* Write the records of @event to the file @path. Called in a process of its own. */
 	int		(*read)(const char *event, const char *path,
 				const struct persistent_save_opts *opts);
 };

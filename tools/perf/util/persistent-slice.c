@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A part of what the buffers of persistent events hold: by time, by size.
+ * Select a part of the records in buffers of persistent events, by time or by size.
  *
- * The reader asks about each record of its copies. What is said of tasks, maps and
- * programs before the slice is what samples in the slice are understood by: it stays,
- * however old it is.
+ * The reader asks for each record whether to keep it. Samples in the slice can only be
+ * understood with the records of tasks, maps and programs from before the slice. So these
+ * are kept, however old they are.
  */
 #include "persistent-slice.h"
 
@@ -33,7 +33,7 @@
 #include "time-utils.h"
 #include "util.h"
 
-/* What became of the samples that were looked at */
+/* Statistics of the samples that were looked at */
 struct slice_stats {
 	u64	kept, dropped;
 	u64	first, last;	/* times of the oldest and the newest, kept or not */
@@ -43,7 +43,7 @@ struct persistent_slice {
 	struct evlist		*evlist;
 	const struct persistent	*persistent;
 	u64			 last, from, to;
-	bool			 wall_from, wall_to;	/* not yet by the clock of the records */
+	bool			 wall_from, wall_to;	/* to be converted */
 	u64			 max_size;
 	s64			 vital_size;
 	struct slice_stats	 stats;
@@ -55,11 +55,11 @@ bool persistent_slice_opts__any_time(const struct persistent_slice_opts *opts)
 	return opts->last || opts->from || opts->to;
 }
 
-/* By the clock of the records; or with @wall by that of people, which is to be converted */
+/* Parse a time of the clock of the records. If it sets *@wall: of the wall clock instead. */
 static int parse_time(const char *option, const char *str, u64 *ns, bool *wall)
 {
 	*wall = false;
-	/* It takes what is larger, and less than nothing, for another time. */
+	/* parse_nsec_time() would misread larger numbers, and negative ones. */
 	if (*str >= '0' && *str <= '9' && strtoull(str, NULL, 10) < ULLONG_MAX / NSEC_PER_SEC &&
 	    !parse_nsec_time(str, ns))
 		return 0;
@@ -102,7 +102,7 @@ static int slice__parse(struct persistent_slice *slice, const struct persistent_
 		err = parse_time("--from", opts->from, &slice->from, &slice->wall_from);
 	if (!err && opts->to)
 		err = parse_time("--to", opts->to, &slice->to, &slice->wall_to);
-	/* If they are of two clocks, it shows when they are converted. */
+	/* If they are of two clocks, the caller checks them again once they are converted. */
 	if (!err && slice->wall_from == slice->wall_to)
 		err = slice__check_order(slice, opts);
 	return err;
@@ -136,7 +136,7 @@ static struct evsel *slice__first_attached(struct persistent_slice *slice)
 	return NULL;
 }
 
-/* The first record of a buffer, when there is one, and what time of day it was then */
+/* Have the event write its first record. Returns its time, and the time of day. */
 static int read_first_time(struct evsel *evsel, int fd, u64 *time, u64 *wall)
 {
 	struct perf_mmap map = { .base = NULL };
@@ -158,8 +158,8 @@ static int read_first_time(struct evsel *evsel, int fd, u64 *time, u64 *wall)
 }
 
 /*
- * What time is it by the clock of the records? It need not be one that can be
- * asked, but to make a record takes no more than to change one's name.
+ * What time is it by the clock of the records? It may be a clock that user space
+ * cannot read. So make a record: it is enough that perf sets its own name.
  */
 int persistent__now_and_wall(const struct perf_event_attr *like, u64 *now, u64 *wall)
 {
@@ -197,7 +197,7 @@ int persistent__now(const struct perf_event_attr *like, u64 *now)
 	return persistent__now_and_wall(like, now, &wall);
 }
 
-/* Of a time by another clock: what is before the beginning or in the future stays there. */
+/* Convert @time from a clock that shows @now_there to one that shows @now. */
 static u64 convert_time(u64 time, u64 now_there, u64 now)
 {
 	if (time > now_there)
@@ -206,9 +206,10 @@ static u64 convert_time(u64 time, u64 now_there, u64 now)
 }
 
 /*
- * From when to count back: from here, or from when the snapshot was taken. The kernel knows that
- * by a clock that goes on in a suspend, and that of the records may stand still. If the machine
- * was suspended since then, this comes out too early, but not before the newest record.
+ * Count back from now, or from when the snapshot was taken. The age of a snapshot is by a
+ * clock that runs during suspend, while the clock of the records may stand still. If the
+ * machine was suspended since then, the result is too early, but never before the newest
+ * record.
  */
 static u64 slice__end(struct persistent_slice *slice, const struct evsel *attached, u64 now)
 {
@@ -217,14 +218,14 @@ static u64 slice__end(struct persistent_slice *slice, const struct evsel *attach
 	if (!ago)
 		return now;
 
-	/* Where ids are is found out for all events later. */
+	/* The evlist gets these only later, when it has all events. */
 	slice->evlist->id_pos = attached->id_pos;
 	slice->evlist->is_pos = attached->is_pos;
 	newest = persistent_reader__newest(slice->persistent->reader, slice->evlist);
 	return min(now, max(now > ago ? now - ago : 0, newest));
 }
 
-/* Count back from the end; or from the time of day. */
+/* Convert --last and wall clock times to the clock of the records. */
 static int slice__start(struct persistent_slice *slice)
 {
 	char buf[STRERR_BUFSIZE];
@@ -255,7 +256,7 @@ static int slice__start(struct persistent_slice *slice)
 	return 0;
 }
 
-/* Is it about a state that lasts, rather than about the moment? */
+/* Is the record about a lasting state, rather than about a moment? */
 static bool record__is_vital(const struct perf_event_header *header)
 {
 	switch (header->type) {
@@ -364,7 +365,7 @@ int persistent_slice__push_newest(struct persistent_slice *slice, u64 room,
 	if (err)
 		return err;
 
-	/* Until now they were only looked for. */
+	/* So far records were only looked at to find the newest: count anew. */
 	memset(&slice->stats, 0, sizeof(slice->stats));
 	return persistent_reader__push(slice->reader, push, to, /*again=*/true);
 }

@@ -2,8 +2,8 @@
 /*
  * Sort the members of a namespace into what people call events.
  *
- * The kernel lists members, one event on one CPU each. What perf and its users call an
- * event is on many CPUs.
+ * The kernel lists members, one event on one CPU each. For perf and its users, an event is
+ * on many CPUs.
  */
 #include "persistent-sort.h"
 

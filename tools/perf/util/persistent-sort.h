@@ -5,7 +5,7 @@
 
 struct persistent_member;
 
-/* The same event on several CPUs; the same one twice on a CPU makes two of them. */
+/* The same event on several CPUs. If a CPU has it twice, it makes two of these. */
 struct persistent_sorted_event {
 	struct persistent_member *first;
 	unsigned long		 *cpus;		/* bitmap of persistent_sorted::nr_cpus */
@@ -18,7 +18,7 @@ struct persistent_sorted {
 	int			 nr_cpus;	/* more than any member's CPU */
 };
 
-/* The number of the event that @member is of: an earlier one, or a new one. */
+/* Returns the number of the event that @member belongs to, which may be a new one. */
 int persistent_sorted__add(struct persistent_sorted *sorted, struct persistent_member *member);
 void persistent_sorted__exit(struct persistent_sorted *sorted);
 

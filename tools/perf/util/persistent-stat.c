@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the events of a namespace have counted: perf stat did not open them at zero.
+ * perf stat: read the counts of a namespace's events, which do not start at zero.
  */
 #include "persistent.h"
 
@@ -14,7 +14,7 @@
 #include "time-utils.h"
 #include "util.h"
 
-/* Into evsel->counts: what was counted since it was made, or started to be counted. */
+/* Read into evsel->counts: since the event was made, or since evlist__start_attached(). */
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx)
 {
 	const u64 times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
@@ -24,7 +24,7 @@ int evsel__read_attached(struct evsel *evsel, int cpu_map_idx)
 	if (err)
 		return err;
 
-	/* Made by somebody who does not want to know: taken for always running. */
+	/* The creator did not ask for times: assume that the event was always running. */
 	if ((evsel->core.attr.read_format & times) != times) {
 		count->ena = rdclock();
 		count->run = count->ena;
@@ -39,7 +39,7 @@ int evsel__read_attached(struct evsel *evsel, int cpu_map_idx)
 	return 0;
 }
 
-/* Records that there was no room for; a snapshot knows of those until it was taken. */
+/* Records lost for lack of room; for a snapshot those until it was taken */
 int evsel__read_attached_lost(struct evsel *evsel, int cpu_map_idx, u64 *lost)
 {
 	struct perf_event_persist_member info;
@@ -69,7 +69,7 @@ static int evsel__start_attached(struct evsel *evsel)
 	return err;
 }
 
-/* Count from here on what was not opened at zero. */
+/* Count attached events from now on: subtract what they have counted so far. */
 int evlist__start_attached(struct evlist *evlist)
 {
 	char buf[STRERR_BUFSIZE];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Namespaces of persistent events are switched on and off, stopped, and deleted.
+ * Enable, disable, stop and delete namespaces of persistent events.
  */
 #include "persistent.h"
 
@@ -12,7 +12,7 @@
 #include "debug.h"
 #include "util.h"
 
-/* What a snapshot holds does not change: it is read and deleted. */
+/* A snapshot does not change: it can only be read and deleted. */
 int persistent_ns__check_live(const struct persistent_ns *ns)
 {
 	if (!ns->snapshot)
@@ -53,7 +53,7 @@ int persistent_ns__disable(struct persistent_ns *ns)
 	return ns__change(ns, PERF_EVENT_IOC_DISABLE, "disable");
 }
 
-/* Its buffers stay as they are, whatever happens, until somebody resumes it. */
+/* The buffers stay as they are until somebody resumes the namespace. */
 int persistent_ns__stop(struct persistent_ns *ns)
 {
 	return ns__change(ns, PERF_EVENT_IOC_STOP, "stop");
@@ -71,14 +71,14 @@ int persistent_ns__set_note(struct persistent_ns *ns, const char *note)
 }
 
 /*
- * Nothing is to be recorded behind what is read. Of what somebody else has deleted
- * everything that is mapped is read all the same.
+ * Stop recording, so that no records follow those that are read. If somebody else has
+ * deleted the namespace, its mapped buffers can still be read.
  */
 int persistent_ns__disable_to_delete(struct persistent_ns *ns)
 {
 	int err;
 
-	/* What a snapshot holds does not get more. */
+	/* A snapshot gets no more records. */
 	if (ns->snapshot)
 		return 0;
 
@@ -100,7 +100,7 @@ static int member__enable(const struct persistent_ns *ns,
 	return err;
 }
 
-/* Was it, or what it is one more of, off before the namespace was disabled? */
+/* Was the member off before the namespace was disabled? If it is new: the same event? */
 static bool member__was_off(const struct persistent_ns *ns, const struct persistent_member *member)
 {
 	const struct persistent_member *was = persistent_ns__find_member(ns, member->id);
@@ -112,7 +112,7 @@ static bool member__was_off(const struct persistent_ns *ns, const struct persist
 	return was && was->flags & PERF_PERSIST_DISABLED;
 }
 
-/* Members that came since @ns was listed are switched on, too. */
+/* Enable members that were not off before, including those that joined meanwhile. */
 static int ns__enable_each(const struct persistent_ns *ns)
 {
 	struct persistent_member member = { .id = 0 };
@@ -154,7 +154,7 @@ int persistent_ns__enable_again(struct persistent_ns *ns)
 	return err;
 }
 
-/* It is as well when somebody else was faster. */
+/* It is no error if somebody else was faster. */
 int persistent_ns__delete(struct persistent_ns *ns)
 {
 	int err = ns__ioctl(ns, PERF_EVENT_IOC_SET_PERSIST);

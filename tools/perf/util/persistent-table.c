@@ -2,9 +2,9 @@
 /*
  * Tables that fit a terminal.
  *
- * Where the terminal is too narrow, columns give way in a given order, each down
- * to a width of its own. What is cut ends in "..", except in the first column:
- * it is what people type, so what does not fit there has a line to itself.
+ * If the terminal is too narrow, columns shrink in a given order, each down to a
+ * width of its own. Cells that are cut end in "..". Cells of the first column are
+ * never cut, as people type them: if one does not fit, it gets its own line.
  */
 #include "persistent-table.h"
 
@@ -19,10 +19,10 @@
 #include "json-print.h"
 #include "term.h"
 
-/* Lines that nobody looks at in a terminal have an end as well. */
+/* Width of output that does not go to a terminal */
 #define WIDTH_OF_FILES	132
 
-/* Of the character at @str, which takes one column; a byte that is none in UTF-8 is one */
+/* Bytes of the character at @str. A byte that is not UTF-8 counts as a character. */
 static int char_bytes(const char *str)
 {
 	unsigned int c;

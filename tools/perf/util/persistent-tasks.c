@@ -2,11 +2,11 @@
 /*
  * Tasks that are older than a namespace of persistent events.
  *
- * Events tell what becomes of tasks from then on, but not which tasks there are.
- * perf record reads that from /proc when it starts. So does 'perf record -P', and
- * hands the records to the kernel, as it does not stay to write them itself. When the
- * namespace is read, many of these tasks are gone, and the kernel is the one who
- * still knows of them.
+ * Events record what tasks do from then on, but not which tasks exist already.
+ * perf record reads that from /proc when it starts. 'perf record -P' does so, too,
+ * but exits before a file is written, so it hands the records to the kernel. When the
+ * namespace is read, many of these tasks are gone, and only the kernel still has
+ * their records.
  */
 #include "persistent-tasks.h"
 
@@ -79,7 +79,7 @@ static int tasks__add(const struct perf_tool *tool, union perf_event *event,
 	return 0;
 }
 
-/* What is about no event is written with ids and times of 0, as perf record does it. */
+/* The records belong to no event: ids and times are 0, as perf record writes them. */
 static int tasks__collect(struct tasks *tasks, struct record_opts *opts, u16 id_hdr_size)
 {
 	struct machines machines;
@@ -180,7 +180,7 @@ static int ns__fetch_tasks(struct persistent_ns *ns)
 	u64 room;
 	int err;
 
-	/* Somebody may put others there meanwhile. */
+	/* Somebody may replace the records meanwhile. */
 	do {
 		err = ns__get_tasks(ns, &arg);
 		if (err || !arg.total)
@@ -210,11 +210,11 @@ int persistent_ns__fetch_tasks(struct persistent_ns *ns)
 
 	if (err)
 		ns->tasks_size = 0;
-	/* A kernel that keeps none, or not for the caller to see */
+	/* The kernel keeps no such records, or the caller may not see them. */
 	return err == -ENOTTY || err == -EACCES || err == -EPERM ? 0 : err;
 }
 
-/* What is behind each record: that of the events that tell of tasks. */
+/* Size of the sample_id at the end of each record: as in records of side-band events */
 static int ns__id_hdr_size(const struct persistent_ns *ns)
 {
 	const struct persistent_member *member = &ns->members[0];
@@ -237,7 +237,7 @@ static int ns__id_hdr_size(const struct persistent_ns *ns)
 	return size;
 }
 
-/* The bytes of such a record before its strings; 0: not one that is about tasks */
+/* Size of such a record before its strings; 0: the record is not about tasks */
 static size_t min_size(u32 type)
 {
 	switch (type) {
@@ -259,8 +259,8 @@ static size_t min_size(u32 type)
 }
 
 /*
- * Somebody else made them, for events that may have other sample_id fields than those
- * that they come to. These are zero, so that only their size is to be corrected.
+ * Somebody else made the records. The events there may have other sample_id fields than
+ * the events here. All these fields are zero, so only correct their size.
  */
 static int synthesize_record(const struct perf_event_header *record, size_t old_id_size,
 			     const struct perf_tool *tool, perf_event__handler_t process,
@@ -305,7 +305,7 @@ static int ns__synthesize_tasks(const struct persistent_ns *ns, const struct per
 	return err;
 }
 
-/* A snapshot has the same as what it was taken of. */
+/* A snapshot has the same records as its source. */
 static bool is_repeated(const struct persistent *persistent, int nr)
 {
 	const struct persistent_ns *ns = persistent->ns[nr];

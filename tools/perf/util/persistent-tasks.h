@@ -13,16 +13,16 @@ struct persistent_ns;
 struct record_opts;
 
 /*
- * Have the kernel keep what is known of the tasks that there are, beside the events of the
- * namespace. The records end with @id_hdr_size bytes. Returns how many bytes they
- * take; 0 if they are not kept, and it was said why.
+ * Have the kernel keep records of the existing tasks, beside the events of the namespace.
+ * Each record ends with a sample_id of @id_hdr_size bytes. Returns the size of all records;
+ * 0: they are not kept, and a warning was printed.
  */
 u64 persistent__keep_tasks(u64 ns_id, const char *name, struct record_opts *opts,
 			   u16 id_hdr_size);
 
 u64 persistent_ns__tasks_size(const struct persistent_ns *ns);
 
-/* Get them while the namespace is there, and process them once it is known for what. */
+/* Fetch the records while the namespace exists, and process them when the tool is ready. */
 int persistent_ns__fetch_tasks(struct persistent_ns *ns);
 int persistent__synthesize_tasks(const struct persistent *persistent, const struct perf_tool *tool,
 				 perf_event__handler_t process, struct machine *machine);

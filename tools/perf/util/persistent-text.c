@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a namespace recorded, as text: a line for each record, which the kernel prints in
- * perffs, and below it the functions of its call chain.
+ * Print the records of a namespace as text, which the kernel formats in perffs: a line for
+ * each record, and below it the functions of its call chain.
  *
- * To follow it, all of it is read again and again, each time the lines of another time are
- * printed. How long that takes says how often it is done.
+ * To follow a namespace, perf reads all of the text again and again, and each time prints
+ * the lines of the next time span. The longer the reading takes, the less often it is done.
  */
 #include "persistent-text.h"
 
@@ -29,28 +29,28 @@
 #include "persistent-slice.h"
 #include "persistent-time.h"
 
-/* Ten times as long as it takes to read it, and at least: */
+/* Wait ten times as long as reading takes, and at least: */
 #define FOLLOW_INTERVAL_NS	(NSEC_PER_SEC / 2)
 
-/* A record gets its time before it is written, and an interrupt may come between that. */
+/* A record gets its time before it is written, and an interrupt may come in between. */
 #define FOLLOW_DELAY_NS		(10 * NSEC_PER_MSEC)
 
-/* So long two clocks stay closer to each other than that */
+/* Two clocks need longer than that to drift apart by FOLLOW_DELAY_NS. */
 #define FOLLOW_ASK_NS		(60 * NSEC_PER_SEC)
 
-/* Where sysfs has a directory for it */
+/* Mount point for perffs in sysfs */
 #define PERFFS_DIR		"/sys/kernel/perf"
 
-/* Of a line, for the name of a task */
+/* A line begins with the name of a task, padded to that width. */
 #define NAME_WIDTH		16
 
 struct text {
 	const struct persistent_text_opts *opts;
 	struct persistent_ns	*ns;
 	int			dir;		/* of perffs */
-	u64			from, to;	/* us: which lines are printed, without @to */
+	u64			from, to;	/* in us; a line at @to is not printed */
 	struct perf_cpu_map	*cpus;		/* NULL: all */
-	bool			shows;		/* the last line that is no part of a call chain */
+	bool			shows;		/* the last record was printed */
 };
 
 /*
@@ -80,7 +80,7 @@ static int find_mount(void)
 	return fd;
 }
 
-/* For this process alone */
+/* In a mount namespace for this process alone */
 static int make_mount(void)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -108,7 +108,7 @@ static int open_perffs(void)
  * Lines
  */
 
-/* As in "perf-123 [001]  5.000001: cpu-clock:". Most names that look like that are shorter. */
+/* As in "perf-123 [001]  5.000001: cpu-clock:". Skip the name: it may look like that. */
 static bool parse_line(const char *line, size_t len, int *cpu, u64 *us)
 {
 	const char *pos = len > NAME_WIDTH ? line + NAME_WIDTH : NULL;
@@ -123,7 +123,7 @@ static bool parse_line(const char *line, size_t len, int *cpu, u64 *us)
 	return false;
 }
 
-/* Is it asked for? A function belongs to the line that its call chain is of. */
+/* Did the user ask for this line? A function is part of the record above it. */
 static bool is_shown(struct text *text, const char *line, size_t len)
 {
 	u64 us;
@@ -158,7 +158,7 @@ static int print_lines(struct text *text, FILE *file)
 	return err;
 }
 
-/* The kernel copies all that a file shows, so of one CPU alone its own is opened. */
+/* The kernel copies everything that a file shows, so for a single CPU open its own file. */
 static int open_text(struct text *text)
 {
 	char path[PERF_PERSIST_NAME_SIZE + sizeof("/per_cpu/cpu2147483647/text")];
@@ -169,7 +169,7 @@ static int open_text(struct text *text)
 	if (cpu >= 0) {
 		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/text", text->ns->name, cpu);
 		fd = openat(text->dir, path, O_RDONLY | O_CLOEXEC);
-		/* There is none if the namespace has no event there, or is gone. */
+		/* ENOENT: the namespace has no event on that CPU, or is gone. */
 		if (fd < 0 && errno != ENOENT)
 			return -errno;
 	}
@@ -199,7 +199,7 @@ static int print_once(struct text *text)
 	return err;
 }
 
-/* By the clock of the records, for which there need not be a clock that can be asked */
+/* The time by the clock of the records, which user space may not be able to read itself */
 static int records_now(struct text *text, u64 *now)
 {
 	char buf[STRERR_BUFSIZE];
@@ -218,14 +218,15 @@ static u64 now_ns(void)
 {
 	struct timespec now;
 
-	/* NTP does not steer this one, nor the clock of records. */
+	/* NTP adjusts neither this clock, nor that of the records. */
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
 /*
- * Until the namespace is gone, which is no error then. What was recorded up to a moment is there
- * when it is read after that: no line is missed, and none is printed twice.
+ * Follow the namespace until it is deleted, which is no error then. Each round prints the
+ * records up to a moment ago, which are complete when it reads them. So no line is missed,
+ * and none is printed twice.
  */
 static int follow(struct text *text)
 {
@@ -236,7 +237,7 @@ static int follow(struct text *text)
 
 	for (;;) {
 		begin = now_ns();
-		/* To ask makes a record in each namespace, so not each time. */
+		/* Asking makes a record in each namespace, so do not ask each time. */
 		if (!asked || begin - asked > FOLLOW_ASK_NS) {
 			if (records_now(text, &now))
 				return -EINVAL;
@@ -260,7 +261,7 @@ static int follow(struct text *text)
 	return 0;
 }
 
-/* Before now, or before the snapshot was taken */
+/* Count back from now, or from when the snapshot was taken. */
 static int find_start(struct text *text)
 {
 	u64 now, ago = text->opts->last;
@@ -277,7 +278,7 @@ static int find_start(struct text *text)
 	return 0;
 }
 
-/* What is mistyped prints nothing, too. Whether it is cannot be told of what may not be listed. */
+/* A mistyped CPU would print nothing: tell the user, unless the events cannot be listed. */
 static int check_cpus(const struct text *text)
 {
 	struct persistent_ns *ns = text->ns;
@@ -314,7 +315,7 @@ static int print_ns(struct text *text)
 
 	err = text->opts->follow && !text->ns->snapshot ? follow(text) : print_once(text);
 	close(text->dir);
-	/* Whoever had it in a pipe has seen enough. */
+	/* The reader of the pipe has seen enough. */
 	if (err == -EPIPE)
 		return 0;
 	if (err && err != -EINVAL)

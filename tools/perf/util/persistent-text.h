@@ -8,12 +8,12 @@
 struct persistent_text_opts {
 	u64		last;		/* ns before now; 0: all */
 	const char	*cpus;		/* NULL: all */
-	bool		follow;		/* and what comes, until the namespace is deleted */
+	bool		follow;		/* also new records, until it is deleted */
 };
 
 /*
- * Prints what a namespace recorded, as the kernel does: a line for each record, in the order
- * of time. Says what went wrong.
+ * Print the records of a namespace as the kernel formats them: a line for each record, in the
+ * order of time. Prints an error if that fails.
  */
 int persistent__print_text(const char *name, const struct persistent_text_opts *opts);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Times that people give: durations, and what a clock on a wall showed.
+ * Parse times that users give: durations, and wall clock times.
  */
 #include "persistent-time.h"
 
@@ -25,7 +25,7 @@ u64 persistent__wall_now(void)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* A point and digits, the first nine of which count; returns how many digits, 0: none */
+/* Parse a point and digits: the first nine count. Returns the number of digits, or 0. */
 static int parse_fraction(const char **str, u64 *billionths)
 {
 	char buf[] = "0.123456789";
@@ -40,7 +40,7 @@ static int parse_fraction(const char **str, u64 *billionths)
 }
 
 /*
- * How long
+ * Durations
  */
 
 static u64 parse_unit(const char **str)
@@ -75,7 +75,7 @@ static u64 fraction_of(u64 unit, u64 billionths)
 	return (unit * billionths + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
 }
 
-/* 1.5s; adds it to @ns. */
+/* Parse one part, like 1.5s, and add it to @ns. */
 static int parse_number_with_unit(const char **str, u64 *ns)
 {
 	u64 number, billionths, unit;
@@ -132,10 +132,10 @@ int persistent__parse_duration(const char *option, const char *str, u64 *ns)
 }
 
 /*
- * When
+ * Wall clock times
  */
 
-/* In that form, up to its end; the date of @tm stays if the form has none */
+/* All of @str must have that form. If the form has no date, that of @tm stays. */
 static bool parse_form(const char *str, const char *form, bool seconds, struct tm *tm, u64 *ns)
 {
 	struct tm parsed = *tm;
@@ -150,7 +150,7 @@ static bool parse_form(const char *str, const char *form, bool seconds, struct t
 	return true;
 }
 
-/* With or without summer time; false: clocks never showed that */
+/* Convert it as summer time or not; false: clocks never showed that time. */
 static bool convert(const struct tm *asked, int is_dst, time_t *time)
 {
 	struct tm tm = *asked;
@@ -162,8 +162,8 @@ static bool convert(const struct tm *asked, int is_dst, time_t *time)
 }
 
 /*
- * Clocks that are set back show a time twice: the last one until @now, or the first one
- * after it. -ENOENT: none; 1: it is after @now
+ * If clocks are set back, they show a time twice. Take the second one, or if that is after
+ * @now the first. -ENOENT: clocks never showed it; 1: it is after @now
  */
 static int find_time(const struct tm *asked, time_t now, time_t *time)
 {
@@ -183,7 +183,7 @@ static int find_time(const struct tm *asked, time_t now, time_t *time)
 	return *time > now;
 }
 
-/* The last time that it was so on a clock, which has it about once a day */
+/* The last time that clocks showed this time of day. They may skip it on one day. */
 static int find_last_time(const struct tm *asked, time_t now, time_t *time)
 {
 	int ret = -ENOENT;

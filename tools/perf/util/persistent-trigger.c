@@ -5,9 +5,10 @@
  * A trigger makes the kernel stop a namespace, or take a snapshot of it, when nobody is there
  * to do it.
  *
- * What a trigger waits for is an event as any other, one on each CPU, or a word for
- * what is no event. Its events are made here and become members of the namespace. If it
- * stops the namespace, they write to the buffers there: what happened is the last record.
+ * A trigger waits for an ordinary event, one on each CPU, or for a panic or oops, which
+ * have no event. This file makes the events, and they become members of the namespace. If
+ * the trigger stops the namespace, they write to its buffers: the last record tells what
+ * happened.
  */
 #include "persistent-control.h"
 
@@ -37,7 +38,7 @@
 
 #define DEFAULT_COOL_DOWN_NS	NSEC_PER_SEC
 
-/* What people call what happens to a kernel */
+/* Words for what may happen to a kernel */
 static const struct word {
 	const char	*word;
 	u32		 when;
@@ -79,7 +80,7 @@ static int check_word(const struct word *word)
 	return -ENOENT;
 }
 
-/* Of what is no event only some can be asked. */
+/* Refuse options that make no sense for a panic or oops. */
 static int check_no_event(const struct word *word, const struct persistent_trigger_opts *opts)
 {
 	if (opts->filter || opts->count) {
@@ -119,7 +120,7 @@ const char *persistent_trigger__action(const struct perf_event_trigger *trigger)
 	return trigger->action == PERF_TRIGGER_DO_STOP ? "stop" : "snapshot";
 }
 
-/* In words that fit a column; what is rare is said as the C library says it. */
+/* Short words that fit a column. Rare errors get the text of the C library. */
 const char *persistent_trigger__error(const struct persistent_trigger *trigger, char *buf,
 				      size_t size)
 {
@@ -137,7 +138,7 @@ const char *persistent_trigger__error(const struct persistent_trigger *trigger, 
 	}
 }
 
-/* What is listed: the event as it was given, and its filter as far as there is room */
+/* For lists: the event as the user gave it, and as much of its filter as fits */
 static void set_label(struct perf_event_trigger *trigger,
 		      const struct persistent_trigger_opts *opts)
 {
@@ -149,7 +150,7 @@ static void set_label(struct perf_event_trigger *trigger,
 		memcpy(trigger->label + size - 3, "..", 3);
 }
 
-/* An event that comes often would push all earlier snapshots out at once. */
+/* By default, do not let a frequent event push out all earlier snapshots at once. */
 static int parse_cool_down(const char *str, u32 action, u64 *ns)
 {
 	*ns = 0;
@@ -252,8 +253,8 @@ static int add_filter(struct evlist *evlist, const char *filter)
 }
 
 /*
- * What a record can have that another event writes to the buffer of @model. Not the
- * period: software events and tracepoints with that overflow each time they count.
+ * Fields that a trigger's records can have in the buffer of @model. Not the period: with
+ * it, software events and tracepoints overflow each time they count.
  */
 #define SHARED_SAMPLE_TYPE							\
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |	\
@@ -274,7 +275,7 @@ static void config_record(struct perf_event_attr *attr, const struct perf_event_
 	attr->write_backward = model->write_backward;
 }
 
-/* It starts with the kernel having it. Without @model it is only counted. */
+/* The kernel enables the event when it gets it. Without @model the event only counts. */
 static void config_event(struct evsel *evsel, u32 count, const struct persistent_member *model)
 {
 	struct perf_event_attr *attr = &evsel->core.attr;
@@ -287,13 +288,13 @@ static void config_event(struct evsel *evsel, u32 count, const struct persistent
 	attr->sample_id_all = 0;
 	attr->read_format = 0;
 	attr->watermark = 0;
-	/* A PMU that writes by itself is to hand over each, see PERF_EVENT_IOC_ADD_TRIGGER. */
+	/* Needed for a PMU that writes in batches, see PERF_EVENT_IOC_ADD_TRIGGER. */
 	attr->wakeup_events = 1;
 	if (model)
 		config_record(attr, &model->attr);
 }
 
-/* The one on @cpu that has a buffer for more than tasks; -1: on any CPU */
+/* A member on @cpu that owns a buffer, but is not side-band; -1: on any CPU */
 static const struct persistent_member *ns__find_ring(const struct persistent_ns *ns, int cpu)
 {
 	for (int i = 0; i < ns->nr_members; i++) {
@@ -306,7 +307,7 @@ static const struct persistent_member *ns__find_ring(const struct persistent_ns 
 	return NULL;
 }
 
-/* Without a buffer on its CPU an event is only counted. */
+/* An event without a buffer on its CPU only counts. */
 static void redirect(const struct persistent_ns *ns, struct evsel *evsel)
 {
 	struct perf_cpu cpu;
@@ -325,7 +326,7 @@ static void redirect(const struct persistent_ns *ns, struct evsel *evsel)
 		if (ioctl(evsel__cpu_fd(evsel, idx), PERF_EVENT_IOC_SET_OUTPUT, fd))
 			pr_debug("trigger: no buffer on CPU %d: %m\n", cpu.cpu);
 		close(fd);
-		/* What it is called in a file */
+		/* Its label in a file */
 		if (scnprintf(label, sizeof(label), "/%s", evsel__name(evsel)) &&
 		    ioctl(evsel__cpu_fd(evsel, idx), PERF_EVENT_IOC_SET_NAME, label))
 			pr_debug("trigger: no label '%s': %m\n", label);
@@ -347,7 +348,7 @@ static int open_event(struct evsel *evsel, struct target *target)
 static int open_events(const struct persistent_ns *ns, struct evlist *evlist,
 		       const struct perf_event_trigger *trigger, u32 count)
 {
-	/* A snapshot is taken after others have recorded what happened. */
+	/* A snapshot needs no such record: other events have recorded what happened. */
 	const struct persistent_member *model = trigger->action == PERF_TRIGGER_DO_STOP ?
 						ns__find_ring(ns, -1) : NULL;
 	struct target target = { .uid = UINT_MAX, .system_wide = true };
@@ -431,13 +432,13 @@ static int ns__add_with_events(struct persistent_ns *ns, struct perf_event_trigg
 			err = ns__add_event(ns, trigger->number, evsel__cpu_fd(evsel, i));
 	}
 
-	/* All of it, or none */
+	/* Add all of its events, or none. */
 	if (err)
 		ioctl(ns->fd, PERF_EVENT_IOC_DEL_TRIGGER, &trigger->number);
 	return err_add(err, ns, trigger);
 }
 
-/* With -a the kernel makes the like of them when a CPU comes or returns. */
+/* With -a the kernel adds the events to a CPU that comes online. */
 static void tell_offline(const struct persistent_ns *ns)
 {
 	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
@@ -476,7 +477,7 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	if (trigger->when != PERF_TRIGGER_WHEN_EVENT)
 		return err_add(ns__add(ns, trigger), ns, trigger);
 
-	/* For the buffers that what stops it is going to write to */
+	/* Find the buffers: a trigger that stops the namespace writes to them. */
 	err = persistent_ns__list(ns);
 	if (err)
 		return err_add(err, ns, trigger);
@@ -524,7 +525,7 @@ int persistent_ns__arm_trigger(struct persistent_ns *ns, u32 number)
 	return ns__change_trigger(ns, number, PERF_EVENT_IOC_ARM_TRIGGER, "arm");
 }
 
-/* The one after number @last */
+/* Get the next trigger after number @last. */
 static int ns__get_trigger(const struct persistent_ns *ns, u32 last,
 			   struct persistent_trigger *trigger)
 {
@@ -536,7 +537,7 @@ static int ns__get_trigger(const struct persistent_ns *ns, u32 last,
 		return -errno;
 
 	trigger->state.number = trigger->asked.number;
-	/* Nothing is known of one that somebody removes just now. */
+	/* ENOENT: somebody has removed it just now, so its state is not known. */
 	if (ioctl(ns->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, &trigger->state) && errno != ENOENT)
 		return -errno;
 	persistent__make_printable(trigger->asked.label);
@@ -566,6 +567,6 @@ int persistent_ns__triggers(const struct persistent_ns *ns,
 		more[(*nr)++] = trigger;
 	}
 
-	/* After the last one, and where there can be none */
+	/* No more triggers; no triggers in this kernel; or the caller may not see them. */
 	return err == -ENOENT || err == -ENOTTY || err == -EACCES ? 0 : err;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What buffers of persistent events leave out of their records, and readers put back.
+ * Put back fields that buffers of persistent events leave out of their records.
  *
- * A buffer is of one CPU, and a sample of a tracepoint is of one hit, unless that has a
- * count. So perf record -P has neither in the records, and more of these are in a buffer.
- * Whoever reads a buffer puts them back: all that sees the records afterwards, files
- * included, finds in them what perf record writes of other events.
+ * A buffer belongs to one CPU, and a sample of a tracepoint is one hit, unless the
+ * tracepoint has a count. So perf record -P leaves CPU and period out of the records, and
+ * more records fit into a buffer. Readers of a buffer put the fields back: files, and code
+ * that sees the records later, have all fields as in records of other events.
  *
  * kernel/events/read_wide.c and scripts/gdb do the same for the kernel's own readers.
  */
@@ -26,9 +26,9 @@
 #endif
 
 /*
- * Their hits count for the time that a task ran, or waited, which is in the period. The kernel
- * does not tell which tracepoints have a count, but these are the only ones in it. Of others that
- * a module may have, each hit would be as many samples as it counts.
+ * For sched_stat_* the period is the time that a task ran or waited. The kernel does not tell
+ * which tracepoints have a count, but in its own code only these do. If one in a module has a
+ * count, each of its hits makes as many samples as it counts.
  */
 static bool evsel__has_count(const struct evsel *evsel)
 {
@@ -50,7 +50,7 @@ void evsel__leave_out(struct evsel *evsel, bool narrow)
 	if (narrow)
 		out |= PERF_SAMPLE_IP;
 
-	/* But nothing that is not put back */
+	/* But leave out only fields that readers put back. */
 	attr.sample_type &= ~out;
 	out &= persistent__left_out(&attr, /*cpu=*/0);
 	if (out & PERF_SAMPLE_CPU)
@@ -69,7 +69,7 @@ u64 persistent__left_out(const struct perf_event_attr *attr, int cpu)
 	/* Records are matched to events by their id. */
 	if (cpu < 0 || !(type & PERF_SAMPLE_IDENTIFIER) || !attr->sample_id_all)
 		return 0;
-	/* These may be as large as the 16 bits of a header can say. */
+	/* Records with these may already have the maximum size, which is 16 bits. */
 	if (type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_AUX) ||
 	    (type & PERF_SAMPLE_RAW && !tracepoint))
 		return 0;
@@ -91,7 +91,7 @@ bool evlist__leaves_out(struct evlist *evlist)
 	return false;
 }
 
-/* Only of events with an id in each record something is left out. */
+/* Only events with an id in each record leave fields out. */
 static struct evsel *record__evsel(struct evlist *evlist, const union perf_event *event)
 {
 	size_t words = event->header.size / sizeof(u64);
@@ -105,7 +105,7 @@ static struct evsel *record__evsel(struct evlist *evlist, const union perf_event
 	return sid ? container_of(sid->evsel, struct evsel, core) : NULL;
 }
 
-/* What is left of a record, and where it goes */
+/* The rest of a record, and where to copy it */
 struct widening {
 	const u64	*from;
 	const u64	*end;
@@ -141,7 +141,7 @@ static void widen_sample(struct widening *w, u64 type, u64 left_out, int cpu)
 		*w->to++ = 1;
 }
 
-/* Of the fields that tell whose a record is, the id comes last, after the CPU. */
+/* In the sample_id at the end of a record, the id comes last, after the CPU. */
 static void widen_other(struct widening *w, u64 left_out, int cpu)
 {
 	move_words(w, w->end - w->from - 1);

@@ -3,22 +3,22 @@
  * Persistent events: events that the kernel keeps under a name.
  *
  * A namespace is a named set of events, its members, normally the same events
- * on every CPU. It is published in one step, needs no process from then on,
- * and can be opened by anybody who may open its events. This file opens it, and
- * gets what the kernel tells of it and of its members: see PERF_TYPE_PERSISTENT in
- * include/uapi/linux/perf_event.h.
+ * on every CPU. Its creator publishes it in one step. From then on it needs no
+ * process, and any process that may open its events can open it. This file opens
+ * namespaces and asks the kernel about them and their members: see
+ * PERF_TYPE_PERSISTENT in include/uapi/linux/perf_event.h.
  *
  * The life of a namespace:
  *
- *   created    by the SET_PERSIST of its first member; joined by the others
- *   published  by the SET_NAME of any of them: all members at once, or none
- *   opened     by name or id, as often as anybody likes
- *   deleted    by a SET_PERSIST of NULL on the namespace
+ *   created    by SET_PERSIST on its first member; the other members join it
+ *   published  by SET_NAME on any member: all members at once, or none
+ *   opened     by name or id, any number of times
+ *   deleted    by SET_PERSIST with NULL on the namespace
  *
- * Until it is published it goes away with the descriptors of its creator.
+ * Before it is published it goes away when its creator closes the descriptors.
  *
- * A snapshot is a namespace as well, whose events nobody can switch on: how it
- * comes about is known to persistent-control.c.
+ * A snapshot is also a namespace, but nobody can enable its events. See
+ * persistent-control.c for how snapshots are taken.
  */
 #include "persistent.h"
 
@@ -40,8 +40,8 @@
 #include "../perf-sys.h"
 
 /*
- * Where there are no persistent events, a PMU of another kind may have their
- * type. So their PMU being in sysfs is the one thing to go by, never an errno.
+ * On a kernel without persistent events another PMU may have their type number.
+ * So never conclude anything from an errno: only look for the PMU in sysfs.
  */
 static int persistent__type(void)
 {
@@ -71,7 +71,7 @@ int persistent__check_supported(void)
 	return -EOPNOTSUPP;
 }
 
-/* Root may be that of a container, who has some of root's rights, or has them for its own. */
+/* Root in a container may lack the capability, or have it only in its user namespace. */
 const char *persistent__help_perfmon(void)
 {
 	if (geteuid())
@@ -113,7 +113,7 @@ static int persistent__open(u64 ns_id, u64 event_id, bool write)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The attr of a later kernel is fine as long as what is not known here is zero. */
+/* Accept a larger attr from a newer kernel if all fields that are unknown here are zero. */
 static int persistent__get_big_attr(int fd, struct perf_event_persist_member *info,
 				    struct perf_event_attr *attr)
 {
@@ -185,7 +185,7 @@ static void ns__fill(struct persistent_ns *ns, const struct perf_event_persist *
 	memcpy(ns->owner_comm, info->owner_comm, sizeof(ns->owner_comm));
 }
 
-/* An event that is open, without its attr */
+/* Ask about an open event. The attr is not requested. */
 int persistent__get_event(int fd, struct perf_event_persist_member *info)
 {
 	*info = (struct perf_event_persist_member) { .size = sizeof(*info) };
@@ -193,8 +193,8 @@ int persistent__get_event(int fd, struct perf_event_persist_member *info)
 }
 
 /*
- * The same as the namespace knows it: all but the head of its buffer, for which
- * the CPU that it is on would have to be asked.
+ * The same, but asked on the namespace: the kernel leaves out the head of the
+ * buffer, as it would have to ask the CPU of the event.
  */
 int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
 			      struct perf_event_persist_member *info)
@@ -208,7 +208,7 @@ int persistent_ns__get_member(const struct persistent_ns *ns, u64 id,
 	return info->event_id == id ? 0 : -ENOENT;
 }
 
-/* To be freed; NULL: it has no filter, or the caller may not see it. */
+/* The caller frees it. NULL: the member has no filter, or the caller may not see it. */
 char *persistent_ns__member_filter(const struct persistent_ns *ns, u64 id)
 {
 	struct perf_event_persist_member info = { .size = sizeof(info), .event_id = id - 1 };
@@ -228,7 +228,7 @@ char *persistent_ns__member_filter(const struct persistent_ns *ns, u64 id)
 	return filter;
 }
 
-/* All but its members */
+/* Get everything but the members. */
 static int ns__describe(struct persistent_ns *ns)
 {
 	struct perf_event_persist info = { .size = sizeof(info) };
@@ -243,11 +243,11 @@ static int ns__init(struct persistent_ns *ns)
 {
 	int err = ns__describe(ns);
 
-	/* Deleted since it was opened */
+	/* -ENODEV: it was deleted after it was opened. */
 	return err == -ENODEV ? -ENOENT : err;
 }
 
-/* What is known of the whole may be another now. poll() waits for the next change. */
+/* Refresh everything but the members. poll() then waits for the next change. */
 int persistent_ns__look_again(struct persistent_ns *ns)
 {
 	return ns__init(ns);
@@ -292,7 +292,7 @@ int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **r
 		persistent_ns__close(ns);
 		ns = NULL;
 	}
-	/* The kernel asks for the right to open one before it looks for the name. */
+	/* The kernel checks permissions before it looks for the name. */
 	if ((err == -EACCES || err == -EPERM) && !persistent__exists(name))
 		err = -ENOENT;
 	*res = ns;
@@ -386,7 +386,7 @@ int persistent_ns__list(struct persistent_ns *ns)
 			break;
 
 		last = member->id;
-		/* What records nothing comes with a trigger, and is listed there. */
+		/* A trigger's event without a buffer is listed with the trigger. */
 		if (!(member->flags & PERF_PERSIST_FOR_TRIGGER) || member->output_id)
 			ns->nr_members++;
 	}
@@ -394,7 +394,7 @@ int persistent_ns__list(struct persistent_ns *ns)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Records that were not taken while it was stopped */
+/* Number of records that were dropped while the namespace was stopped */
 u64 persistent_ns__missed(const struct persistent_ns *ns)
 {
 	u64 missed = 0;
@@ -411,16 +411,16 @@ static int member_id_cmp(const void *id, const void *member)
 	return a < b ? -1 : a > b;
 }
 
-/* The kernel lists them in the order of their ids. */
+/* The kernel lists members in the order of their ids. */
 struct persistent_member *persistent_ns__find_member(const struct persistent_ns *ns, u64 id)
 {
 	return bsearch(&id, ns->members, ns->nr_members, sizeof(*ns->members), member_id_cmp);
 }
 
 /*
- * Members that came after @ns was listed, as a CPU came online or somebody let
- * more events join: nobody has read what they recorded. Of interest is what counts
- * something, on the CPUs of @only if there are any.
+ * Count members that joined after @ns was listed, because a CPU came online or
+ * somebody added events: their records were not read. Ignore side-band events,
+ * and with @only those on other CPUs.
  */
 int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_cpu_map *only,
 			      int *nr)
@@ -442,7 +442,7 @@ int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_
 
 	free(now.members);
 
-	/* Somebody else has deleted it: nothing is left that is not read. */
+	/* Somebody else has deleted it: there is nothing left to read. */
 	if (err == -ENODEV)
 		return 0;
 	if (err)
@@ -451,7 +451,7 @@ int persistent_ns__count_late(const struct persistent_ns *ns, const struct perf_
 	return err;
 }
 
-/* Deleted since it was opened? What was recorded until then stays mapped. */
+/* Was it deleted after it was opened? Mapped buffers stay readable. */
 bool persistent_ns__is_gone(const struct persistent_ns *ns)
 {
 	struct pollfd pfd = { .fd = ns->fd };
@@ -467,7 +467,7 @@ u64 persistent_ns__age_ns(const struct persistent_ns *ns)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec - ns->created_ns;
 }
 
-/* How much was ever written to the buffer of the event that is open as @fd */
+/* Bytes ever written to the buffer of the event that is open as @fd */
 int persistent_member__written(int fd, u64 *bytes)
 {
 	struct perf_event_persist_member info;
@@ -478,14 +478,14 @@ int persistent_member__written(int fd, u64 *bytes)
 	return err;
 }
 
-/* What perf record -P adds to learn of tasks and maps counts nothing itself. */
+/* perf record -P adds dummy events for records of tasks and maps. They count nothing. */
 bool persistent_member__is_sideband(const struct persistent_member *member)
 {
 	return member->attr.type == PERF_TYPE_SOFTWARE &&
 	       member->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
-/* The buffer of @member: is it only for those that count nothing? */
+/* Do only side-band events write to the buffer of @member? */
 bool persistent_ns__is_sideband_ring(const struct persistent_ns *ns,
 				     const struct persistent_member *member)
 {
@@ -497,7 +497,7 @@ bool persistent_ns__is_sideband_ring(const struct persistent_ns *ns,
 	return true;
 }
 
-/* One attr on another CPU; the same one twice on a CPU is the caller's to tell apart. */
+/* The CPU is ignored: the caller must tell two equal events on one CPU apart. */
 bool persistent_member__is_same_event(const struct persistent_member *member,
 				      const struct persistent_member *other)
 {

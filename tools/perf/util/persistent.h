@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Namespaces of persistent events and what commands do with them. */
+/* Namespaces of persistent events, and the operations that commands need on them. */
 #ifndef __PERF_PERSISTENT_H
 #define __PERF_PERSISTENT_H
 
@@ -21,7 +21,7 @@ struct record_opts;
 #define PERSISTENT_PMU	"persistent"
 #define PERSISTENT_SYSFS	"bus/event_source/devices/" PERSISTENT_PMU
 
-/* Said by the commands and, of events on their command lines, by the parser */
+/* Printed by the commands, and by the parser for events on their command lines */
 #define PERSISTENT_UNSUPPORTED	"This kernel cannot keep events: it has no PMU called 'persistent'"
 #define PERSISTENT_UNSUPPORTED_HELP	\
 	"It needs to be built with CONFIG_PERF_EVENTS_PERSISTENT=y."
@@ -30,10 +30,10 @@ struct record_opts;
 struct persistent_member {
 	struct perf_event_attr	 attr;
 	u64			 id;
-	u64			 output_id;	/* the member whose buffer it writes to, 0: none */
+	u64			 output_id;	/* owner of its buffer, 0: no buffer */
 	u64			 buffer_size;
 	u64			 lost;		/* records */
-	u64			 missed;	/* records, while its buffer was stopped */
+	u64			 missed;	/* records, while buffer was stopped */
 	u64			 cgroup_id;
 	u64			 pid_ns;	/* inode number, of the pids in its records */
 	u32			 flags;		/* PERF_PERSIST_* */
@@ -48,29 +48,29 @@ struct persistent_ns {
 	u64			 created_ns;	/* CLOCK_BOOTTIME */
 	u32			 owner_uid;
 	char			 owner_comm[PERF_PERSIST_COMM_SIZE];
-	u64			 source_id;	/* of a snapshot: what it was taken of */
-	u32			 number;	/* of a snapshot; else that of the last one, or 0 */
-	u32			 trigger;	/* that took the snapshot, or 0 */
-	u64			 swap_begin_ns;	/* of a snapshot: created_ns is its end */
-	u32			 keep;		/* snapshots of it at most */
-	u32			 spares;	/* snapshots that take no new memory */
+	u64			 source_id;	/* snapshot: id of its origin */
+	u32			 number;	/* snapshot: its own; else the last one */
+	u32			 trigger;	/* snapshot: trigger that took it, or 0 */
+	u64			 swap_begin_ns;	/* snapshot: start; created_ns: end */
+	u32			 keep;		/* maximum number of snapshots */
+	u32			 spares;	/* snapshots possible without new memory */
 	bool			 snapshot;
 	bool			 stopped;	/* by a trigger, or by hand */
-	bool			 all_cpus;	/* covers those that come online later, too */
+	bool			 all_cpus;	/* also covers CPUs onlined later */
 	char			 note[PERF_PERSIST_NAME_SIZE];
 	struct persistent_member *members;
 	int			 nr_members;
-	int			 nr_unread;	/* members whose records are not read, */
-	const char		*why_unread;	/* and for what reason the last of them */
+	int			 nr_unread;	/* members with unread records */
+	const char		*why_unread;	/* the reason for the last of them */
 	bool			 disabled;	/* by persistent_ns__disable_to_delete() */
-	void			*tasks;		/* records of those that are older than it */
+	void			*tasks;		/* records of tasks older than it */
 	size_t			 tasks_size;
 };
 
 enum persistent_use {
-	PERSISTENT_READ,		/* what is in the buffers */
-	PERSISTENT_READ_AND_KILL,	/* and the right to disable and delete */
-	PERSISTENT_COUNT,		/* what was counted: no buffers, no side-band */
+	PERSISTENT_READ,		/* read the records in the buffers */
+	PERSISTENT_READ_AND_KILL,	/* the same, and may disable and delete */
+	PERSISTENT_COUNT,		/* read the counts: no buffers, no side-band */
 };
 
 /* The namespaces that an evlist reads from */
@@ -80,7 +80,7 @@ struct persistent {
 	struct persistent_ns	**ns;
 	int			 nr_ns;
 	struct persistent_reader *reader;
-	int			 *fds;		/* of buffers without an evsel of their own */
+	int			 *fds;		/* open buffers that have no evsel */
 	int			 nr_fds;
 };
 
@@ -89,14 +89,14 @@ int persistent__check_supported(void);
 int persistent__check_perfmon(void);
 const char *persistent__help_perfmon(void);
 
-/* Those that look up leave it to the caller to say what went wrong. */
+/* The lookup functions print no error: the caller does. */
 int persistent_ns__lookup(const char *name, bool write, struct persistent_ns **res);
 int persistent_ns__lookup_id(u64 id, bool write, struct persistent_ns **res);
 struct persistent_ns *persistent_ns__open(const char *name, bool write);
 void persistent_ns__close(struct persistent_ns *ns);
 int persistent_ns__list(struct persistent_ns *ns);
 int persistent_ns__look_again(struct persistent_ns *ns);
-/* The one that follows id @last, 0: the first; -ENOENT after all of them */
+/* Get the member with the next id after @last; 0: the first. -ENOENT: no more members */
 int persistent_ns__next_member(const struct persistent_ns *ns, u64 last,
 			       struct persistent_member *member);
 u64 persistent_ns__missed(const struct persistent_ns *ns);
@@ -130,23 +130,23 @@ int persistent__check_event(const struct parse_events_terms *terms, int column,
 			    struct parse_events_error *err);
 
 /*
- * A NULL terminated list, sorted, the snapshots of a namespace behind it:
- * everybody may see the names.
+ * A sorted, NULL terminated list of all names. The snapshots of a namespace follow it.
+ * Every user may see the names.
  */
 char **persistent__names(void);
 void persistent__free_names(char **names);
 bool persistent__exists(const char *name);
 
-/* A name may be a pattern, of names as a shell has patterns of files: 'NAME.*' */
+/* A name may be a pattern like those a shell has for files: 'NAME.*' */
 bool persistent__is_pattern(const char *name);
 /*
- * Those that it stands for, with @live without snapshots. NULL: it was said that there are
- * none. And the same of all names, those that are no patterns as they are
+ * The names that match the pattern; @live leaves out snapshots. NULL: no name matches, and
+ * an error was printed. expand_names does it for each argument, and copies plain names.
  */
 char **persistent__match_names(const char *pattern, bool live);
 char **persistent__expand_names(int argc, const char **argv, bool live);
 
-/* Number of the snapshot of @of that is called @name, 0 if it is none */
+/* If @name is a snapshot of the namespace @of: its number; else 0 */
 u32 persistent__snapshot_number(const char *name, const char *of);
 
 int persistent__err_open(int err, const char *name);
@@ -155,7 +155,7 @@ int persistent__err_publish(int err, const char *name, const char *event);
 void persistent__tell_of_snapshots(const char *name);
 void persistent__make_printable(char *str);
 
-/* Labels of events, with commas in between; to be freed */
+/* Labels of the events, separated by commas. The caller frees the string. */
 char *persistent_ns__events(const struct persistent_ns *ns);
 char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width);
 char *persistent__events_of(const char *name);
@@ -164,9 +164,9 @@ char *persistent__events_of(const char *name);
 int persistent__check_free(const char *name);
 int persistent__publish(struct evlist *evlist, struct evlist *sideband,
 			const char *name, u64 flags, u64 *id);
-/* Attach the command line to the namespace that it made, for people to see. */
+/* Attach the command line as a note to the namespace that it created. */
 void persistent__note_command(u64 id, const struct perf_env *env);
-/* Of an event that is open on CPUs alone: the one with that index */
+/* The descriptor at index @cpu_map_idx of an event that is open per CPU, not per thread */
 int evsel__cpu_fd(const struct evsel *evsel, int cpu_map_idx);
 
 /* persistent-switch.c */

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -M without --daemon: append what is in memory to the one output file.
+ * perf record -M without --daemon: append each dump of the sample buffers to one output
+ * file.
  *
- * There is a copy of it, so that recording goes on while it is written. If that fails, the file is
- * again what it was before, and memory has the same samples for the next time. What tells of tasks
- * and maps waits in memory until it can be written.
+ * perf writes a copy of the buffers, so recording goes on meanwhile. If a write fails,
+ * perf cuts the file back to its old size, and the buffers still have the samples for the
+ * next dump. Side-band records (of tasks and maps) wait in memory until perf can write
+ * them.
  *
- * What is in a pipe cannot be taken back. So a dump begins when there is room, and if there is none
- * for long it is not begun. Once it has begun it waits for who reads.
+ * perf cannot take back data in a pipe. So it starts a dump only if the pipe has room,
+ * and gives up if there is no room for a while. A dump that has started waits for the
+ * reader.
  */
 #include "record-append.h"
 
@@ -29,7 +32,7 @@
 #define FLUSH_SIZE	((size_t)SZ_1M)
 #define MAX_SIZE	((size_t)SZ_16M)
 
-/* Who reads a pipe and takes nothing for so long does not read. */
+/* Do not start a dump if the reader of a pipe reads nothing for this long. */
 #define PIPE_WAIT_MS	1000
 
 void record_append__begin(struct record_append *append, int fd, u64 written)
@@ -58,8 +61,8 @@ static int write_all(int fd, const void *buf, size_t size)
 }
 
 /*
- * Write to a pipe what there is room for, and wait for more of it for up to @ms; -1: for ever.
- * Advances @buf and @size. -EAGAIN: there is no room.
+ * Write to a pipe as long as it has room, and wait up to @ms for more room; -1: for ever.
+ * Advances @buf and @size. -EAGAIN: the pipe is full.
  */
 static int write_pipe(int fd, const void **buf, size_t *size, int ms)
 {
@@ -71,7 +74,7 @@ static int write_pipe(int fd, const void **buf, size_t *size, int ms)
 
 		if (!ready)
 			return -EAGAIN;
-		/* Where there is room at all there is room for this, and it does not block. */
+		/* A pipe that is ready takes PIPE_BUF bytes without blocking. */
 		ret = ready < 0 ? ready : write(fd, *buf, min_t(size_t, *size, PIPE_BUF));
 		if (ret < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
@@ -83,7 +86,7 @@ static int write_pipe(int fd, const void **buf, size_t *size, int ms)
 	return 0;
 }
 
-/* A part of it would be what is read last: nothing could follow. */
+/* Cut off a partial write, as a reader of the file would stop there. */
 static void take_back(const struct record_append *append, off_t pos)
 {
 	if (!append->is_pipe &&
@@ -114,7 +117,7 @@ static void tell_err(struct record_append *append, int err)
 	append->err = err;
 }
 
-/* With @ms for a pipe, see write_pipe(). What is left is written the next time. */
+/* @ms: see write_pipe(). Unwritten records stay for the next call. */
 static int flush_pipe(struct record_append *append, int ms)
 {
 	const void *buf = append->buf;
@@ -148,10 +151,10 @@ int record_append__flush(struct record_append *append)
 	if (!append->len || append->busy)
 		return 0;
 	err = append->is_pipe ? flush_pipe(append, 0) : flush_file(append);
-	/* Who reads may have something else to do for a moment. */
+	/* The reader may be busy for a moment: report a full pipe only if much data waits. */
 	if (err != -EAGAIN || append->len > FLUSH_SIZE)
 		tell_err(append, err);
-	/* The rest of a pipe would have no beginning. */
+	/* A pipe cannot go on after a partial write that failed. */
 	return append->is_pipe && err != -EAGAIN ? err : 0;
 }
 
@@ -162,7 +165,7 @@ void record_append__write(struct record_append *append, const void *buf, size_t 
 
 	if (append->len + size > FLUSH_SIZE && !append->err)
 		record_append__flush(append);
-	/* Nothing follows a gap, not even what is small enough for the room that is left. */
+	/* Write no record after a gap, not even one that fits into the rest of the buffer. */
 	if (append->len && (append->nr_dropped || append->len + size > MAX_SIZE)) {
 		append->nr_dropped += size;
 		return;
@@ -185,7 +188,7 @@ void record_append__write(struct record_append *append, const void *buf, size_t 
 struct append_work {
 	const struct record_append	*append;
 	const struct record_dump	*dump;
-	/* What waits before it, for a pipe */
+	/* For a pipe: pending side-band records to write first */
 	const void			*rest;
 	size_t				rest_len;
 };
@@ -223,7 +226,7 @@ static int write_dump_to_pipe(struct append_work *work)
 	return err;
 }
 
-/* In a thread */
+/* Runs in a thread */
 static int write_dump(void *arg)
 {
 	struct append_work *work = arg;
@@ -231,7 +234,7 @@ static int write_dump(void *arg)
 	return work->append->is_pipe ? write_dump_to_pipe(work) : write_dump_to_file(work);
 }
 
-/* What came meanwhile is behind what is left of @rest. */
+/* Put the unwritten @rest back, before the records that came meanwhile. */
 static void put_back(struct record_append *append, const void *rest, size_t len)
 {
 	char *later = append->buf;
@@ -254,7 +257,7 @@ int record_append__dump(struct record_append *append, const struct record_dump *
 	size_t len = 0;
 	int err;
 
-	/* What waits is older, and has the names of tasks in the dump. */
+	/* Write pending side-band records first: they have the names of tasks in the dump. */
 	err = record_append__flush(append) ?: (append->is_pipe ? 0 : append->err);
 	if (err)
 		return err;
@@ -287,7 +290,7 @@ int record_append__end(struct record_append *append)
 	int err = 0;
 
 	append->busy = false;
-	/* What comes after it does not ask whether there is room, either. */
+	/* Wait for the reader of a pipe. Later writes to it block as well. */
 	if (append->is_pipe && append->len &&
 	    record_append__can_retry(append, append->err ?: -EAGAIN))
 		tell_err(append, flush_pipe(append, -1));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf.data.auxiliary: what is known of tasks, maps and the like, as it comes.
+ * perf.data.auxiliary: side-band records of tasks, maps and the like, for perf record
+ * --daemon.
  *
- * The header says how much of the file is whole. So readers may come at any time, and a perf that
- * is killed leaves what was written until then. A disk that is full ends nothing: what comes is
- * kept in memory for a while, and written when there is room again.
+ * perf writes the records as they come, and updates the data size in the header after
+ * them. So another process can read the file at any time, and if perf is killed the file
+ * is valid up to then. On a full disk perf keeps records in memory for a while, and
+ * writes them when there is room again.
  */
 #include "record-aux.h"
 
@@ -31,7 +33,7 @@
 
 #define MIN_SIZE	((size_t)SZ_64K)
 #define MAX_SIZE	((size_t)SZ_16M)
-/* While the file is written again, which takes seconds */
+/* The limit while record_aux__trim() rewrites the file, which takes seconds */
 #define MAX_HELD_SIZE	((size_t)SZ_256M)
 
 /*
@@ -46,7 +48,7 @@ static int err_aux(const struct record_parts *parts, const char *what)
 	return err;
 }
 
-/* The file of that name, with a lock on it: it may have got another name before it was locked. */
+/* Open and lock the file. Try again if it was renamed or removed before it was locked. */
 static int open_locked(const struct record_parts *parts, struct stat *st)
 {
 	struct stat now;
@@ -84,7 +86,7 @@ static int open_locked(const struct record_parts *parts, struct stat *st)
 	}
 }
 
-/* Files with samples of the last recording still find their names in it. */
+/* Keep the file of the last recording as .old if sample files of that recording need it. */
 static int keep_old(const struct record_parts *parts, int *fd)
 {
 	char **paths, *old;
@@ -157,7 +159,7 @@ static int write_at(int fd, const void *buf, size_t size, u64 pos)
 	return 0;
 }
 
-/* In the header; all before it is on disk, or on its way. */
+/* Update the data size in the header, after the data itself was written. */
 static int write_data_size(struct record_aux *aux)
 {
 	return write_at(aux->fd, &aux->data_size, sizeof(aux->data_size),
@@ -179,9 +181,10 @@ static void tell_err(struct record_aux *aux, int err)
 }
 
 /*
- * Only one event has records in here. Until the file is ended, there is nothing behind its data,
- * where formats of tracepoints would be, and no perf reads a file of tracepoints without these. So
- * until then the header names this event alone. What describes the others is in its place, too.
+ * Only event @nr has records in this file. perf cannot read a file with tracepoint events
+ * without their formats, which record_aux__end() writes after the data. Until then the
+ * header lists event @nr alone. The attributes of the other events are already in their
+ * final place.
  */
 int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset, int nr)
 {
@@ -222,7 +225,7 @@ int record_aux__flush(struct record_aux *aux)
 	return err;
 }
 
-/* Those that come later are dropped, so that what is there is without a gap. */
+/* If memory is full, drop the newest records, so that the kept ones have no gap. */
 void record_aux__write(struct record_aux *aux, const void *buf, size_t size)
 {
 	size_t wanted = max(aux->size, MIN_SIZE), limit = aux->held ? MAX_HELD_SIZE : MAX_SIZE;
@@ -230,7 +233,7 @@ void record_aux__write(struct record_aux *aux, const void *buf, size_t size)
 
 	if (aux->len + size > limit && !aux->held)
 		record_aux__flush(aux);
-	/* Nothing follows a gap, not even what is small enough for the room that is left. */
+	/* Keep no record after a gap, not even one that fits into the rest of the buffer. */
 	if (aux->len && (aux->nr_dropped || aux->len + size > limit)) {
 		aux->nr_dropped += size;
 		return;
@@ -265,7 +268,7 @@ struct trim_work {
 	struct record_file		*file;
 };
 
-/* In a thread: it knows what is on disk, and is told what is needed. */
+/* Runs in a thread. Uses only the file on disk and @needs. */
 static int write_trimmed(void *arg)
 {
 	struct trim_work *work = arg;
@@ -274,7 +277,7 @@ static int write_trimmed(void *arg)
 	const char * const paths[] = { path };
 	int err;
 
-	/* Whatever has its name now */
+	/* Open the file by its descriptor, as its name may belong to another file now. */
 	scnprintf(path, sizeof(path), "/proc/self/fd/%d", work->fd);
 	err = data_join__open(&join, paths, ARRAY_SIZE(paths)) ?: data_join__sort(&join) ?:
 		  record_trim(&join, work->needs) ?: data_join__write(&join, work->file);
@@ -299,7 +302,7 @@ int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
 	u64 before = aux->data_size, after = 0;
 	int err = record_file__create(&file, parts->aux);
 
-	/* What comes meanwhile would be in the old file alone, or twice in the new one. */
+	/* Hold new records in memory, or they would be lost with the old file, or doubled. */
 	aux->held = true;
 	if (!err) {
 		err = record_file__run(write_trimmed, &work, idle, arg);
@@ -316,13 +319,13 @@ int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
 	}
 
 	aux->held = false;
-	/* It may have its name, although that is not on disk. */
+	/* If only syncing the directory failed, the new file has its name: use it. */
 	if (file.fd >= 0)
 		replace_file(aux, file.fd, after);
 	if (err) {
 		errno = -err;
 		pr_err("Cannot write %s again without what is of no use: %m\n", parts->aux);
-		/* Not before it has grown again */
+		/* Do not try again before the file has grown further. */
 		aux->trimmed_size = aux->data_size;
 		return err;
 	}
@@ -339,7 +342,7 @@ int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
 int record_aux__end(struct record_aux *aux, const void *header, size_t header_size,
 		    const void *features, size_t size)
 {
-	/* The header has the last word on what there is. */
+	/* Write the header last, as it makes the features valid. */
 	int err = write_at(aux->fd, features, size, aux->data_offset + aux->data_size) ?:
 		  write_at(aux->fd, header, header_size, 0);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record --daemon: a process that nobody looks after.
+ * perf record --daemon: the background process, its pid file, log and limits.
  *
- * It is made before events are opened, as these and their filters know it by its pid. Who started
- * it waits until it records, and sees what went wrong. From then on there is the log.
+ * perf forks it before it opens events, as events and filters refer to perf by its pid.
+ * The foreground process waits until recording has begun, so the user sees errors up to
+ * then. Later messages go to the log.
  */
 #include "record-daemon.h"
 
@@ -41,7 +42,7 @@ static int wait_for(pid_t pid, int fd)
 		return 1;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	/* It has said why. */
+	/* The background process has printed the reason. */
 	return -ECHILD;
 }
 
@@ -50,7 +51,7 @@ int record_daemon__detach(struct record_daemon *daemon)
 	int fds[2], ret;
 	pid_t pid;
 
-	/* Who wants to be told this way wants it to stay in the foreground. */
+	/* A service manager with $NOTIFY_SOCKET expects perf to stay in the foreground. */
 	if (getenv("NOTIFY_SOCKET"))
 		return 0;
 
@@ -78,8 +79,9 @@ int record_daemon__detach(struct record_daemon *daemon)
 }
 
 /*
- * Whoever has a lock on it is running, unless it was removed before it was locked. It is empty
- * until signals are for perf to handle, so that nobody sends any before.
+ * A running daemon holds a lock on its pid file. Try again if the file was removed before
+ * it was locked. The file stays empty until perf handles signals, so that nobody sends
+ * one earlier.
  */
 static int open_pid_file(struct record_daemon *daemon)
 {
@@ -162,7 +164,7 @@ static void notify(const char *state)
 	if (!len || len >= sizeof(addr.sun_path))
 		return;
 	memcpy(addr.sun_path, path, len);
-	/* A name that is in no file system */
+	/* A name in the abstract namespace of sockets */
 	if (*path == '@')
 		addr.sun_path[0] = 0;
 
@@ -241,7 +243,7 @@ static bool has_limits(const struct record_daemon *daemon)
 	return daemon->limits.max_files || daemon->limits.max_total;
 }
 
-/* Those of recordings before this one count as well, or each start would add to them. */
+/* Count files of earlier recordings as well, or each start would add more files. */
 void record_daemon__prune(struct record_daemon *daemon, const char *path)
 {
 	struct prune prune = { .stays = path };
@@ -264,14 +266,14 @@ void record_daemon__prune(struct record_daemon *daemon, const char *path)
 	record_parts__free_list(prune.paths, prune.nr);
 }
 
-/* Nothing is removed in vain. */
+/* Remove no file unless removing all but the newest makes enough room. */
 static bool could_make_room(const struct prune *prune, u64 wanted)
 {
 	struct statvfs fs;
 	struct stat st;
 	u64 room;
 
-	/* The newest may be all that there is of an incident. */
+	/* Keep the newest file: it may be the only one of an incident. */
 	if (prune->nr < 2 || statvfs(prune->paths[0], &fs))
 		return false;
 	room = (u64)fs.f_bavail * fs.f_frsize;
@@ -358,7 +360,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 	return err;
 }
 
-/* Somebody may have put another one there. */
+/* Do not remove a file of another process that has taken the name. */
 static void remove_own(const char *path, int fd)
 {
 	if (record_file__has_name(path, fd))

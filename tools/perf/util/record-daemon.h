@@ -11,7 +11,7 @@
 /* perf record --daemon */
 struct record_daemon {
 	bool			enabled;
-	bool			keep_parts;	/* when they were combined */
+	bool			keep_parts;	/* do not remove parts after combining them */
 	const char		*pid_path;
 	const char		*max_files;
 	const char		*max_total;
@@ -19,36 +19,38 @@ struct record_daemon {
 	struct record_parts	parts;
 	struct record_aux	aux;
 	struct record_needs	needs;
-	bool			started;	/* the auxiliary file is one */
-	int			foreground;	/* waits there until it is ready; -1: nobody */
+	bool			started;	/* the auxiliary file has a valid header */
+	int			foreground;	/* pipe to the waiting foreground, -1: none */
 	int			pid_fd;
 	int			log_fd;
 	char			*log_path;
 	int			nr_dumps;
-	bool			never_trim;	/* nobody knows what is needed */
+	bool			never_trim;	/* perf could not note a file in needs */
 };
 
 /*
- * Go to the background. Returns 0 there. In the foreground it returns 1 when recording has begun,
- * and an error if it has not, which was said.
+ * Go to the background. Returns 0 in the background process. In the foreground process it
+ * returns 1 once recording has begun, or an error if it failed to, which was reported.
  */
 int record_daemon__detach(struct record_daemon *daemon);
 
-/* Open its files. Says what is wrong. */
+/* Open the files of the daemon. Reports errors. */
 int record_daemon__open(struct record_daemon *daemon, const char *path);
 /*
- * It records: say so in the pid file and to whoever waits, and write to the log from here on. Fails
- * if who started it is gone, which is how people end what they do not want.
+ * Recording has begun: write the pid file, tell the waiting process, and redirect output
+ * to the log. Fails if the foreground process is gone, as the user has probably
+ * interrupted it.
  */
 int record_daemon__ready(struct record_daemon *daemon);
 /* Remove the oldest files with samples if there are too many. @path, the newest, stays. */
 void record_daemon__prune(struct record_daemon *daemon, const char *path);
 /*
- * There is no room for @wanted bytes: remove the oldest one, if there is a limit, and if to remove
- * all but the newest would be enough. False: none was removed.
+ * The disk has no room for @wanted bytes: remove the oldest file with samples, if the
+ * user set a limit, and if removing all but the newest would make enough room. False:
+ * none was removed.
  */
 bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted);
-/* Make one file of all that it wrote. */
+/* Combine all files of this recording into one. */
 int record_daemon__combine(struct record_daemon *daemon);
 void record_daemon__exit(struct record_daemon *daemon);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record --daemon: make a file of what is in memory.
+ * perf record -M: copy the sample buffers, and for --daemon write a file of the copy.
  *
- * Memory is copied, which takes less time than to write it, so that recording goes on meanwhile:
- * while it is copied as well, if the kernel can say what was overwritten, see record-live.c.
- * Nothing is taken out of it: if the file cannot be written, the next one has the same samples.
+ * Copying is faster than writing, and recording goes on while perf writes the copy. It
+ * also goes on while perf copies, if the kernel can tell what was overwritten, see
+ * record-live.c. The buffers keep their records: if perf cannot write a file, the next
+ * one has the same samples.
  */
 #include "record-dump.h"
 
@@ -35,7 +36,7 @@
  * Header
  */
 
-/* Writing it to memory cannot fail for want of room on the disk, which would leave things out. */
+/* Write the header to memory first. Writing to a full disk would leave out features. */
 int record_header__init(struct record_header *header, struct perf_session *session,
 			struct evlist *evlist, u64 data_size, bool features)
 {
@@ -84,13 +85,13 @@ void record_header__exit(struct record_header *header)
  * Copies
  */
 
-/* Memory that is there: none has to be found while recording pauses. */
+/* Allocate and touch the memory now, so that recording pauses no longer than for the copy. */
 static int prepare_copy(struct record_copy *copy, struct perf_mmap *map, bool only_new)
 {
 	u64 size = (u64)map->mask + 1, used;
 
 	copy->map = map;
-	/* It began at 0, and goes down from there. */
+	/* A backward buffer begins at position 0 and grows down. */
 	if (!only_new)
 		map->prev = 0;
 	used = min(map->prev - perf_mmap__read_head(map), size);
@@ -114,7 +115,7 @@ static int make_copy(struct record_copy *copy, bool live)
 	return 0;
 }
 
-/* The oldest record may have been overwritten in part. */
+/* Cut off the oldest record if it was partly overwritten. */
 static void cut_copy(struct record_copy *copy)
 {
 	struct perf_event_header *header;
@@ -128,7 +129,7 @@ static void cut_copy(struct record_copy *copy)
 	copy->size = pos;
 }
 
-/* When it begins and ends */
+/* Count the samples, and find the times of the first and the last one. */
 static void look_through(struct record_dump *dump, struct evlist *evlist, void *buf, size_t size)
 {
 	union perf_event *event;
@@ -180,7 +181,7 @@ int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
 		evlist__toggle_bkw_mmap(evlist, BKW_MMAP_DATA_PENDING);
 	for (int i = 0; i < dump->nr_copies && !err; i++)
 		err = make_copy(&dump->copies[i], live->on && i < dump->nr_live);
-	/* If nothing was paused, these change nothing. */
+	/* Resume recording. Has no effect if nothing was paused. */
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_EMPTY);
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_RUNNING);
 	if (err) {
@@ -215,7 +216,7 @@ void record_dump__exit(struct record_dump *dump)
  * Writing
  */
 
-/* Records of kernel maps, so that the kernel has symbols without another file */
+/* Records of kernel maps, so that perf finds kernel symbols without another file */
 struct kernel_maps {
 	struct perf_tool	tool;
 	void			*buf;
@@ -238,14 +239,14 @@ static int add_kernel_map(const struct perf_tool *tool, union perf_event *event,
 }
 
 /*
- * None are no reason to fail. They are of now, as modules may have been loaded since perf began,
- * of which the kernel writes no record.
+ * Find the current kernel maps, as the kernel writes no records of modules that were
+ * loaded since perf began. It is no error if there are none.
  */
 static void find_kernel_maps(struct kernel_maps *maps, const struct machine *host)
 {
 	struct machine *machine = machine__new_host();
 
-	/* The records end as others do. */
+	/* The records have the same sample_id trailer as others. */
 	if (machine)
 		machine->id_hdr_size = host->id_hdr_size;
 	if (!machine ||
@@ -263,13 +264,13 @@ struct prepare_work {
 	struct record_header	*header;
 };
 
-/* In a thread, as it reads much below /proc and /sys */
+/* Runs in a thread, as it reads many files in /proc and /sys */
 static int prepare(void *arg)
 {
 	struct prepare_work *work = arg;
 	struct record_dump *dump = work->dump;
 
-	/* It may have been written to a disk that was full. */
+	/* An earlier try for the same dump may have failed on a full disk: count anew. */
 	dump->nr_samples = 0;
 	for (int i = 0; i < dump->nr_copies; i++)
 		look_through(dump, work->evlist, dump->copies[i].buf, dump->copies[i].size);
@@ -316,7 +317,7 @@ int record_dump__write(struct record_dump *dump, struct perf_session *session,
 			err = record_file__commit(&file, RECORD_FILE__FAILS);
 	}
 	if (err && file.named) {
-		/* There it is, and counts like any other. */
+		/* The file has its name, so it counts as written. */
 		errno = -err;
 		pr_warning("WARNING: %s may be gone after a power failure: cannot sync its directory: %m\n",
 			   path);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files that are whole: they get their name once all of them is on disk.
+ * Write a file under a temporary name, and rename it once all of it is on disk. So a file
+ * with its final name is always complete.
  *
- * Disks may take seconds. A recorder empties its buffers meanwhile, in the function idle().
+ * A disk may take seconds. The recorder reads its buffers meanwhile, in the callback
+ * idle().
  */
 #include "record-file.h"
 
@@ -61,14 +63,14 @@ int record_file__create(struct record_file *file, const char *path)
 		return -ENOMEM;
 	}
 
-	/* It follows no link and opens no file that is there. */
+	/* mkostemps() follows no link and opens no existing file. */
 	file->fd = mkostemps(file->tmp, strlen(suffix), O_CLOEXEC);
 	if (file->fd < 0) {
 		err = -errno;
 		zfree(&file->tmp);
 		record_file__abort(file);
 	} else if (flock(file->fd, LOCK_EX | LOCK_NB)) {
-		/* Not all file systems have locks, and it takes bad luck to need this one. */
+		/* Not all file systems have locks, and this one is rarely needed. */
 		pr_debug("cannot lock %s: %m\n", file->tmp);
 	}
 	return err;
@@ -123,7 +125,7 @@ static void *work_thread(void *arg)
 	const u64 one = 1;
 
 	work->err = work->fn(work->arg);
-	/* Adding to what is 0 cannot fail. */
+	/* Writing to an eventfd with count 0 does not fail or block. */
 	if (write(work->done_fd, &one, sizeof(one)) < 0)
 		work->err = -errno;
 	return NULL;
@@ -218,14 +220,14 @@ static int give_name(struct record_file *file, enum record_file_old old)
 		if (err)
 			return err;
 	}
-	/* Unlike rename() this replaces nothing. */
+	/* Unlike rename(), link() replaces no existing file. */
 	if (!link(file->tmp, file->path)) {
 		unlink(file->tmp);
 		return 0;
 	}
 	if (errno != EPERM && errno != EOPNOTSUPP)
 		return -errno;
-	/* A file system that has no links */
+	/* The file system has no hard links. */
 	if (!lstat(file->path, &st))
 		return -EEXIST;
 	return rename(file->tmp, file->path) ? -errno : 0;

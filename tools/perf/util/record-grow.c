@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -M --grow-to: have larger buffers when they hold less than they should.
+ * perf record -M --grow-to: replace buffers that hold samples for less time than --hold
+ * says.
  *
- * A buffer belongs to an event that records nothing, and all others are told to write to that one.
- * So they can be told to write to another one, which is larger, while they go on: they keep their
- * ids, filters and counts. A buffer that was replaced is kept until what it holds is older than
- * anybody wants.
+ * Each buffer belongs to a dummy event, and the recording events write to it with
+ * PERF_EVENT_IOC_SET_OUTPUT. So perf can redirect them to a larger buffer while they go on
+ * recording, with the same ids, filters and counts. perf keeps a replaced buffer until its
+ * records are older than --hold.
  *
- * Nobody has to look at records to know how long they last: if as many bytes as a buffer has were
- * written since the last look at the clock, all that was there is gone.
+ * perf does not look at records to find how long they last. If the kernel wrote as many
+ * bytes as the buffer has since perf last looked at the clock, all older records are
+ * gone.
  */
 #include "record-grow.h"
 
@@ -46,7 +48,7 @@ static bool is_per_thread(struct evlist *evlist)
 	return perf_cpu_map__has_any_cpu_or_is_empty(evlist->core.user_requested_cpus);
 }
 
-/* It is nobody's in particular where it can be: who has it may not end. */
+/* Open the event that owns a buffer. If possible, it is not of a task that may end. */
 static int open_owner(struct evlist *evlist, int idx, struct perf_cpu cpu)
 {
 	struct perf_event_attr attr = {
@@ -60,7 +62,7 @@ static int open_owner(struct evlist *evlist, int idx, struct perf_cpu cpu)
 	struct evsel *evsel;
 	int fd;
 
-	/* Records of one buffer have the time of one clock. */
+	/* All events that write to one buffer must use the same clock. */
 	evlist__for_each_entry(evlist, evsel) {
 		if (evsel->core.attr.write_backward) {
 			attr.use_clockid = evsel->core.attr.use_clockid;
@@ -90,7 +92,7 @@ static int redirect_evsel(struct evlist *evlist, struct evsel *evsel, int idx, s
 	return 0;
 }
 
-/* Have all events that write to the buffer of number @idx write to that of @to. */
+/* Make all events that write to buffer @idx write to the buffer of event @to. */
 static int redirect(struct evlist *evlist, int idx, struct perf_cpu cpu, int to)
 {
 	struct evsel *evsel;
@@ -103,7 +105,7 @@ static int redirect(struct evlist *evlist, int idx, struct perf_cpu cpu, int to)
 	return err;
 }
 
-/* A buffer that nobody writes to yet */
+/* Make a buffer that no event writes to yet. */
 static int make_buffer(struct evlist *evlist, int idx, struct perf_cpu cpu, size_t size,
 		       struct perf_mmap *map)
 {
@@ -125,7 +127,7 @@ static void free_buffer(struct perf_mmap *map)
 	close(map->fd);
 }
 
-/* The events have been mapped: only what has no mapping can write to another's buffer. */
+/* Unmap the event first: only an event that is not mapped can write to another buffer. */
 static int take_over_first(struct record_grow *grow, struct evlist *evlist, int idx)
 {
 	struct perf_mmap *map = &evlist->overwrite_mmap[idx].core, new;
@@ -212,7 +214,7 @@ static int replace(struct record_grow *grow, struct evlist *evlist, int idx, u64
 	return 0;
 }
 
-/* In all buffers that are written to */
+/* The size of all buffers in use */
 static u64 whole_size(struct evlist *evlist)
 {
 	u64 size = 0;
@@ -256,7 +258,7 @@ static void grow_buffer(struct record_grow *grow, struct evlist *evlist, int idx
 			idx, grow->hold, each, all);
 }
 
-/* What was written to the one output file is not needed, either. */
+/* Free replaced buffers whose records are too old, or are all in the output file. */
 static void drop_olds(struct record_grow *grow, u64 now)
 {
 	int nr = 0;
@@ -287,7 +289,7 @@ void record_grow__look(struct record_grow *grow, struct evlist *evlist, struct r
 		if (buf->head - head <= map->mask && now - buf->since < grow->hold_ns)
 			continue;
 		buf->head = head;
-		/* All of it was overwritten in less time. */
+		/* All of the buffer was overwritten in less time than --hold. */
 		if (now - buf->since < grow->hold_ns)
 			grow_buffer(grow, evlist, i, live);
 		buf->since = now;

@@ -11,33 +11,33 @@ struct record_live;
 
 /* perf record -M SIZE --grow-to SIZE --hold TIME */
 struct record_grow {
-	const char	*to;		/* what the command line says; NULL: nothing */
+	const char	*to;		/* the arguments of the options, or NULL */
 	const char	*hold;
-	u64		max_size;	/* in bytes, in all */
-	u64		max_each;	/* of a buffer */
+	u64		max_size;	/* of all buffers, in bytes */
+	u64		max_each;	/* of one buffer */
 	u64		hold_ns;
 	bool		on;
-	bool		ends;		/* the kernel makes no larger ones, which was said */
+	bool		ends;		/* larger buffers failed, and the user was told */
 	struct record_grow_buffer {
-		int	fd;		/* of the event that has it */
-		u64	head;		/* where it was at that time */
-		u64	since;
-		bool	is_max;		/* that is not enough, which was said */
+		int	fd;		/* the event that owns the buffer */
+		u64	head;		/* position of the newest record */
+		u64	since;		/* at this time */
+		bool	is_max;		/* it cannot grow, and the user was told */
 	}		*buffers;
 	int		nr;
-	/* Nobody writes to these any more. What they hold is still wanted. */
+	/* Replaced buffers: no event writes to them, but their records are still wanted. */
 	struct record_grow_old {
 		struct perf_mmap map;
-		u64	until;		/* nobody wants what is older than --hold */
+		u64	until;		/* its records are older than --hold then */
 	}		*olds;
 	int		nr_olds;
 };
 
-/* Buffers can be replaced from here on. They are empty, and nobody writes to them. */
+/* Prepare buffers for replacing. They must be empty, with no event writing to them. */
 int record_grow__begin(struct record_grow *grow, struct evlist *evlist);
-/* Have larger buffers take over from those that hold too little. */
+/* Replace buffers that hold too little by larger ones. */
 void record_grow__look(struct record_grow *grow, struct evlist *evlist, struct record_live *live);
-/* For poll(): @ms, or the milliseconds until it is to look again if that is less; -1: for ever */
+/* A timeout for poll(): @ms, or less if perf must look at buffers earlier; -1: for ever */
 int record_grow__wait_ms(const struct record_grow *grow, int ms);
 void record_grow__exit(struct record_grow *grow);
 

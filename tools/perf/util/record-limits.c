@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much may be on disk of those that write a file again and again: the oldest ones go.
+ * Limits for commands that write one file after another: remove the oldest files beyond
+ * them.
  */
 #include "record-limits.h"
 

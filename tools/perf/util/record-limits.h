@@ -4,23 +4,23 @@
 
 #include <linux/types.h>
 
-/* How many files there may be, and of how many bytes; 0: any number of them */
+/* The most files, and bytes in all files; 0: no limit */
 struct record_limits {
 	int	max_files;
 	u64	max_total;
 };
 
-/* Of --max-files and --max-total, which can be NULL. Says what is wrong. */
+/* Parse the arguments of --max-files and --max-total, which can be NULL. Reports errors. */
 int record_limits__parse(struct record_limits *limits, const char *max_files,
 			 const char *max_total);
 
-/* 10M; says what is wrong. */
+/* Parse a size with a unit, as in 10M. Reports errors. */
 int parse_size_option(const char *option, const char *str, u64 *size);
 
 /*
- * There are @nr files of @total bytes: have @remove take away the oldest until that is within
- * limits. It sets the size of that one, and returns 0, or it can remove no more. Returns how many
- * were removed.
+ * There are @nr files of @total bytes. Call @remove until they are within @limits. It
+ * removes the oldest file, sets its size and returns 0, or fails if it can remove no
+ * more. Returns the number of removed files.
  */
 int record_limits__prune(const struct record_limits *limits, int nr, u64 total,
 			 int (*remove)(void *arg, u64 *size), void *arg);

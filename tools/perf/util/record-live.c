@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -M: copy what is in memory without a pause.
+ * perf record -M: copy the sample buffers without pausing them.
  *
- * A buffer can be copied while the kernel writes to it if one knows afterwards what was overwritten
- * meanwhile. The kernel says so of events that are in a namespace of persistent events, see
- * persistent-read.c. So the events that have a buffer go to one that has no name: nobody else can
- * find it, and it ends with perf.
+ * perf can copy a buffer while the kernel writes to it, if the kernel tells afterwards
+ * what it has overwritten. The kernel does so for members of a namespace of persistent
+ * events, see persistent-read.c. So perf lets the events that own a buffer join a
+ * namespace without a name. No other process can find it, and it ends with perf.
  *
- * Where that cannot be, buffers are paused for the copy, as on any kernel.
+ * If the events cannot join, perf pauses the buffers for the copy, which any kernel can do.
  */
 #include "record-live.h"
 
@@ -28,12 +28,13 @@
 #include "target.h"
 
 /*
- * A large buffer is copied in so many parts. To ask the kernel takes a round trip to the CPU that
- * writes, which is longer than to copy what is small: that is one part.
+ * perf copies a large buffer in NR_PARTS parts, and asks the kernel after each part.
+ * Asking requires a round trip to the writing CPU, which takes longer than to copy a part
+ * below MIN_PART.
  */
 #define NR_PARTS	8
 #define MIN_PART	((u64)SZ_1M)
-/* How often a buffer is copied if more than an eighth of it was lost */
+/* Copy a buffer at most this often, if more than an eighth was overwritten each time. */
 #define NR_TRIES	16
 
 static const char *why_not(int err)
@@ -61,11 +62,11 @@ static int join(struct record_live *live, const struct perf_mmap *map)
 	if (ioctl(map->fd, PERF_EVENT_IOC_SET_PERSIST, &id))
 		return -errno;
 	live->ns_id = id;
-	/* It has to answer when there is a copy. */
+	/* Check that the kernel answers what perf asks during a copy. */
 	return persistent__get_event(map->fd, &info);
 }
 
-/* Those of tasks cannot be kept, as they end with them. */
+/* Events of tasks cannot join a namespace, as they end with their task. */
 static bool is_of_cpus(struct evlist *evlist, struct target *target)
 {
 	return target__has_cpu(target) && !target__has_task(target) &&
@@ -89,7 +90,7 @@ void record_live__join(struct record_live *live, struct evlist *evlist, struct t
 		if (map->base)
 			err = join(live, map);
 	}
-	/* Buffers that are in it already can be paused like any other. */
+	/* perf can still pause the buffers whose events have joined. */
 	if (err) {
 		pr_debug("a buffer is in no namespace: %s\n", strerror(-err));
 		live->why = why_not(err);
@@ -109,7 +110,7 @@ void record_live__add(struct record_live *live, const struct perf_mmap *map)
 		   live->why);
 }
 
-/* How much from @head on is still in the buffer? */
+/* How many bytes from @head on has the kernel not overwritten? */
 static int count_left(const struct perf_mmap *map, u64 head, u64 *left)
 {
 	const struct perf_event_mmap_page *page = map->base;
@@ -119,18 +120,19 @@ static int count_left(const struct perf_mmap *map, u64 head, u64 *left)
 
 	if (err)
 		return err;
-	/* Positions count down, and as much at the end is gone as was reserved since then. */
+	/* Positions count down. New bytes overwrite as many at the old end. */
 	*left = room - min(head - (u64)info.head, room);
-	/* Somebody who may has resized it: nobody writes to the one that is mapped. */
+	/* A privileged user has resized the buffer: no event writes to the mapped one now. */
 	if (info.buffer_seq != page->buffer_seq)
 		*left = room;
 	return 0;
 }
 
 /*
- * What is oldest is overwritten first, so it is copied first. From then on the copy is ahead of the
- * writer, who is slower, and what of a part was overwritten before it was copied is known right
- * behind it. If that is something, all that is older is left out, or there would be a gap.
+ * Copy the oldest part first, as the kernel overwrites it first. After that the copy
+ * stays ahead of the writer, which is slower. After each part perf asks the kernel how
+ * much of it was overwritten before it was copied. If any was, leave out all older
+ * records, or the copy would have a gap.
  */
 static int copy_once(const struct perf_mmap *map, struct record_copy *copy)
 {
@@ -154,7 +156,7 @@ int record_live__copy(const struct perf_mmap *map, struct record_copy *copy)
 	u64 all;
 	int err;
 
-	/* perf did not get the CPU while others wrote: what the buffer holds now is as much. */
+	/* Much was overwritten as perf was not scheduled. Retry: the buffer is full again. */
 	for (int i = 0; i < NR_TRIES; i++) {
 		err = copy_once(map, copy);
 		all = min(map->prev - copy->head, (u64)copy->room);

@@ -10,22 +10,26 @@ struct perf_mmap;
 struct record_copy;
 struct target;
 
-/* Are the buffers of -M copied while the kernel writes to them? */
+/* Does perf copy the buffers of -M while the kernel writes to them? */
 struct record_live {
 	bool		on;
-	u64		ns_id;	/* of the namespace that has no name */
-	const char	*why;	/* it is not on */
+	u64		ns_id;	/* the namespace without a name */
+	const char	*why;	/* why it is not on */
 };
 
-/* Find out. It is no error if it cannot be; the kernel asks who made the namespace later. */
+/*
+ * Let the events that own a buffer join a namespace. If they cannot, live->on is false,
+ * which is no error. Call this in the recording process: only the creator of a namespace
+ * can add to it.
+ */
 void record_live__join(struct record_live *live, struct evlist *evlist, struct target *target);
 
-/* A buffer took over from one of them. If it cannot be copied in this way, none is from here on. */
+/* Add a buffer that replaces another. If it cannot join, all copies pause from now on. */
 void record_live__add(struct record_live *live, const struct perf_mmap *map);
 
 /*
- * Copy what is new in the buffer. Sets @copy->head and @copy->size: all that is newer than its end
- * is in there. The last record may be a part of one.
+ * Copy the new records of a buffer. Sets @copy->head and @copy->size: the copy has all
+ * records that are newer than its end. The last (oldest) record may be incomplete.
  */
 int record_live__copy(const struct perf_mmap *map, struct record_copy *copy);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -M: memory of a fixed size, which is written when somebody asks for it.
+ * perf record -M: keep samples in buffers of a fixed size, and write them on request.
  *
- * Samples are in buffers that overwrite what is oldest. What tells of tasks and their maps is
- * in buffers of its own, which are written all the time: however many samples there are, they
- * have names.
+ * The sample buffers overwrite their oldest records. Side-band records (of tasks and
+ * maps) have their own buffers, which perf reads all the time. So every sample has its
+ * names, however many samples there are.
  */
 #include "record-memory.h"
 
@@ -29,10 +29,10 @@
 #include "units.h"
 #include "util.h"
 
-/* Longest of what unit_number__scnprintf_exact() makes of 64 bits */
+/* The longest output of unit_number__scnprintf_exact() for 64 bits */
 #define SIZE_LEN	24
 
-/* The kernel makes none that are larger. */
+/* The kernel makes no larger buffers. */
 #define MAX_SIZE	((u64)SZ_1G)
 
 u64 record_memory__parse_size(const char *str)
@@ -66,7 +66,7 @@ int record_memory__parse(const struct option *opt, const char *str, int unset)
 	return 0;
 }
 
-/* Each CPU that has events with samples has one, or each thread where there are no CPUs. */
+/* One for each CPU of the events with samples, or for each thread if they have no CPUs */
 static u64 nr_buffers(struct evlist *evlist)
 {
 	struct perf_cpu_map *cpus = NULL;

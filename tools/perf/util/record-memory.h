@@ -9,23 +9,23 @@ struct evlist;
 struct option;
 struct record_live;
 
-/* As in 64M, or bytes. 0: it is nothing of that. */
+/* Parse a size as in 64M, or in bytes. 0: neither. */
 u64 record_memory__parse_size(const char *str);
 int record_memory__parse(const struct option *opt, const char *str, int unset);
 
 /*
- * Have buffers that overwrite what is oldest take @size bytes in all, rounded up to what buffers
- * can be. -EINVAL: that is not a page for each, which was said.
+ * Share @size bytes among the overwrite buffers, each rounded up to a power of two.
+ * -EINVAL: there is no buffer, or @size is too small or too large, which was reported.
  */
 int record_memory__share(struct evlist *evlist, u64 size);
 
-/* No event writes its samples past it. -EINVAL: one does, which was said. */
+/* Check that all samples go to overwrite buffers. -EINVAL: not all do, as reported. */
 int record_memory__check(struct evlist *evlist);
 
-/* What @size in all is for each buffer */
+/* The size of one buffer if all together have @size bytes */
 u64 record_memory__each(struct evlist *evlist, u64 size);
 u64 record_memory__size(struct evlist *evlist);
-/* How much it is, what to do to have it written, and whether that takes a pause */
+/* Tell how large the buffers are, how to get them written, and if recording pauses for it. */
 void record_memory__print(struct evlist *evlist, const struct record_live *live, bool daemon);
 
 #endif /* __PERF_RECORD_MEMORY_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record --daemon: which tasks have samples that somebody may still want to read.
+ * perf record --daemon: find tasks that have samples, in the buffers or in files.
  *
- * Memory is looked through while the kernel writes to it. So the oldest samples, which are
- * overwritten meanwhile, may be seen as something else: then a task is kept for nothing, or not
- * kept for a sample that is gone.
+ * perf reads the buffers while the kernel writes to them. So it may misread the oldest
+ * samples, which the kernel overwrites meanwhile. Then perf keeps a task that has no
+ * samples, or drops one whose sample is gone. Both are harmless.
  */
 #include "record-needs.h"
 
@@ -24,9 +24,9 @@
 #include "mmap.h"
 #include "record-grow.h"
 
-/* A task has samples while it ends, after the record of that. */
+/* An exiting task can have samples after its EXIT record. */
 #define SLACK_NS	(100 * NSEC_PER_MSEC)
-/* Those that end now may not have all of theirs yet. */
+/* Tasks that have just ended may not have all their samples yet. */
 #define RECENT_NS	NSEC_PER_SEC
 
 /*
@@ -51,7 +51,7 @@ int record_needs__add_file(struct record_needs *needs, const char *path, u64 fir
 {
 	struct record_file_need *files;
 
-	/* Others may remove them, and this goes on for months. */
+	/* Forget removed files, or the list would grow for months. */
 	forget_missing(needs);
 	files = realloc(needs->files, (needs->nr_files + 1) * sizeof(*files));
 	if (!files)
@@ -94,7 +94,7 @@ static int need_cmp(const void *_a, const void *_b)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* One for each task */
+/* Leave one entry for each task. */
 static void merge_tasks(struct record_needs *needs)
 {
 	struct record_need *tasks = needs->tasks;
@@ -114,7 +114,7 @@ static void merge_tasks(struct record_needs *needs)
 	needs->nr_tasks = nr + 1;
 }
 
-/* In a sample these are at places that do not depend on what it has besides. */
+/* The place of the ids and the time depends only on the few fields before them. */
 static int add_sample(struct record_needs *needs, struct evlist *evlist, union perf_event *event)
 {
 	struct evsel *evsel = evlist__event2evsel(evlist, event);
@@ -134,7 +134,7 @@ static int add_sample(struct record_needs *needs, struct evlist *evlist, union p
 	err = add_task(needs, ids[0], time);
 	if (!err && ids[1] != ids[0])
 		err = add_task(needs, ids[1], time);
-	/* Else it is as large as what is in memory. */
+	/* Merge a full table, or it would have one entry for each sample. */
 	if (!err && needs->nr_tasks == needs->max_tasks) {
 		merge_tasks(needs);
 		if (needs->nr_tasks > needs->max_tasks / 2)
@@ -152,7 +152,7 @@ static void copy_out(const struct perf_mmap *map, u64 pos, void *to, size_t size
 	memcpy(to + part, data, size - part);
 }
 
-/* From the newest to the oldest, which is where the kernel is going to write */
+/* Walk from the newest record to the oldest, which the kernel overwrites next. */
 static int look_at(struct record_needs *needs, struct evlist *evlist, struct perf_mmap *map)
 {
 	u64 head = perf_mmap__read_head(map), pos = head, size = (u64)map->mask + 1;
@@ -160,10 +160,10 @@ static int look_at(struct record_needs *needs, struct evlist *evlist, struct per
 	int err = 0;
 
 	while (!err) {
-		/* What was written since then has overwritten as much at the end. */
+		/* New records have overwritten as many bytes at the old end. */
 		u64 end = perf_mmap__read_head(map) + size;
 
-		/* It began at 0, and goes down from there. */
+		/* A backward buffer begins at position 0 and grows down. */
 		if ((s64)end > 0 || !head)
 			end = 0;
 		if ((s64)(end - pos) < (s64)sizeof(event.header))
@@ -225,7 +225,7 @@ void record_needs__exit(struct record_needs *needs)
 }
 
 /*
- * Questions
+ * Queries
  */
 
 bool record_needs__task(const struct record_needs *needs, u32 id, u64 begin, u64 end)

@@ -8,9 +8,9 @@
 struct evlist;
 struct record_grow;
 
-/* A task that has samples, and when; or a file that has */
+/* A task or a file with samples, and the times of the first and the last one */
 struct record_need {
-	u32	id;		/* of a thread or a process */
+	u32	id;		/* thread or process id */
 	u64	first;
 	u64	last;
 };
@@ -21,26 +21,26 @@ struct record_file_need {
 	u64	last;
 };
 
-/* For which samples names are needed, in memory and in files */
+/* The samples in the buffers and in files, for which perf must keep names */
 struct record_needs {
-	struct record_need	*tasks;		/* by their ids */
+	struct record_need	*tasks;		/* sorted by id */
 	size_t			nr_tasks;
 	size_t			max_tasks;
 	struct record_file_need	*files;
 	int			nr_files;
 	u64			since;		/* no sample is older */
-	u64			recent;		/* tasks that ended after that may get samples */
+	u64			recent;		/* tasks that end later may get samples */
 };
 
 int record_needs__add_file(struct record_needs *needs, const char *path, u64 first, u64 last);
-/* Look at what is in memory, without a pause for those that write to it. */
+/* Look through the buffers, without pausing them. */
 int record_needs__look(struct record_needs *needs, struct evlist *evlist,
 		       const struct record_grow *grow, u64 now);
-/* What was seen in memory; files stay. */
+/* Forget the tasks seen in the buffers, but not the files. */
 void record_needs__forget_tasks(struct record_needs *needs);
 void record_needs__exit(struct record_needs *needs);
 
-/* Are there samples of this task, which was there from @begin to @end? */
+/* Can task @id, which lived from @begin to @end, have samples? */
 bool record_needs__task(const struct record_needs *needs, u32 id, u64 begin, u64 end);
 
 #endif /* __PERF_RECORD_NEEDS_H */

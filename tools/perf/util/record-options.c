@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Options of perf record that cannot be with -M, or with --daemon, and are refused.
+ * Check the options of perf record that conflict with -M or --daemon, or that require them.
  */
 #include "record-options.h"
 
@@ -35,7 +35,7 @@ int record_options__check_memory(const struct option *options, struct record_opt
 	const char *other;
 	char buf[32];
 
-	/* What a config file or an event may ask for as well, and what is on by default */
+	/* First settings that a config file or an event can make as well, and defaults */
 	if (reads)
 		other = "-e persistent/NS/";
 	else if (opts->full_auxtrace)
@@ -52,7 +52,7 @@ int record_options__check_memory(const struct option *options, struct record_opt
 		return -EINVAL;
 	}
 
-	/* With --per-thread, too: they are sorted by it. */
+	/* Record times with --per-thread, too, as samples are sorted by them. */
 	opts->sample_time_set = true;
 	return 0;
 }

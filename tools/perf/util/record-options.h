@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Options of perf record that cannot be with -M, or with --daemon, and are refused. */
+/* Checks of the options of perf record that conflict with -M or --daemon, or require them */
 #ifndef __PERF_RECORD_OPTIONS_H
 #define __PERF_RECORD_OPTIONS_H
 
@@ -9,10 +9,10 @@ struct option;
 struct record_memory;
 struct record_opts;
 
-/* @options know which of them were given. @reads: there is -e persistent/NS/. */
+/* @options: know which were given on the command line. @reads: -e persistent/NS/ is given. */
 int record_options__check_memory(const struct option *options, struct record_opts *opts,
 				 bool reads);
-/* Also of what is for --daemon, and of what takes -M. @path: -o, or NULL */
+/* Also checks options that require --daemon or -M. @path: argument of -o, or NULL */
 int record_options__check_daemon(const struct option *options, const struct record_opts *opts,
 				 struct record_memory *memory, const char *path);
 

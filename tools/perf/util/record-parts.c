@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files of perf record --daemon: what they are called, and which belong together.
+ * The files of perf record --daemon: their names, and which ones belong together.
  *
- *	perf.data.auxiliary				tasks, maps and the like
- *	perf.data.auxiliary.old				of the recording before, if samples need it
- *	perf.data.sample.20261124T130502.123456Z	samples, and when they were written (UTC)
- *	.perf.data.sample.20261124T130502.123456Z.XXXXXX.tmp	until it is whole, and the same
+ *	perf.data.auxiliary				side-band records of tasks and maps
+ *	perf.data.auxiliary.old				of the last recording, if needed
+ *	perf.data.sample.20261124T130502.123456Z	samples, written at this time (UTC)
+ *	.perf.data.sample.20261124T130502.123456Z.XXXXXX.tmp	until complete, and the same
  *							for perf.data and perf.data.auxiliary
- *	perf.data					all of them, when they were combined
+ *	perf.data					all of them combined
  */
 #include "record-parts.h"
 
@@ -74,7 +74,7 @@ static bool is_time(const char *str)
 	return true;
 }
 
-/* The time in the name of a file with samples, NULL: it is none. */
+/* The time in the name of a file with samples, NULL: @name is no such file */
 static const char *sample_time(const char *base, size_t len, const char *name)
 {
 	if (strncmp(name, base, len) || strncmp(name + len, SAMPLE, strlen(SAMPLE)))
@@ -109,7 +109,7 @@ static bool is_unfinished(const struct record_parts *parts, const char *name)
 
 typedef int (*name_fn)(const struct record_parts *parts, const char *name, void *arg);
 
-/* Unlike scandir() it has an argument for the filter. */
+/* Unlike scandir(), pass an argument to the filter. */
 static int visit_names(const struct record_parts *parts, name_fn fn, void *arg)
 {
 	DIR *dir = opendir(parts->dir);
@@ -202,7 +202,7 @@ static void print_time(char *buf, size_t size, time_t sec, long usec)
 	scnprintf(buf, size, "%s.%06ldZ", str, usec);
 }
 
-/* A microsecond later */
+/* Add one microsecond. */
 static void add_usec(char *buf, size_t size)
 {
 	struct tm tm = {};
@@ -218,7 +218,7 @@ static void add_usec(char *buf, size_t size)
 	print_time(buf, size, sec, usec % USEC_PER_SEC);
 }
 
-/* Where the clock was set back, and files of a later time are there, time goes on from those. */
+/* If the clock was set back, go on from the time of the newest file. */
 char *record_parts__next(const struct record_parts *parts)
 {
 	char last[TIME_LEN + 1] = "", now[TIME_LEN + 1], *path;
@@ -234,7 +234,7 @@ char *record_parts__next(const struct record_parts *parts)
 	return asprintf(&path, "%s" SAMPLE "%s", parts->base, now) < 0 ? NULL : path;
 }
 
-/* As long as 'perf data join' writes to it, it has a lock. */
+/* Keep files that 'perf data join' is writing to: they are locked. */
 static void remove_unlocked(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -266,7 +266,7 @@ void record_parts__remove_unfinished(const struct record_parts *parts)
  * Reading
  */
 
-/* perf.data for perf.data.sample.20261124T130502.123456Z, NULL: it is no such path. */
+/* perf.data for perf.data.sample.20261124T130502.123456Z, NULL: no such path */
 static char *find_base(const char *path)
 {
 	size_t len = strlen(path), end = strlen(SAMPLE) + TIME_LEN;
@@ -276,7 +276,7 @@ static char *find_base(const char *path)
 	return strndup(path, len - end);
 }
 
-/* The one with the names of these samples; NULL: none */
+/* Find the auxiliary file of the same recording. NULL: none */
 static char *find_aux(const char *base, const char *path)
 {
 	static const char * const suffixes[] = { AUX, AUX OLD };

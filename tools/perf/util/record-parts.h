@@ -5,7 +5,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-/* What the files of perf record --daemon are called, perf.data in the middle for instance */
+/* The names of the files of perf record --daemon, for instance for -o /tmp/perf.data */
 struct record_parts {
 	char	*base;		/* /tmp/perf.data */
 	char	*dir;		/* /tmp */
@@ -17,21 +17,23 @@ int record_parts__init(struct record_parts *parts, const char *base);
 void record_parts__exit(struct record_parts *parts);
 
 /*
- * Paths of the files with samples, the oldest first, for record_parts__free_list(): those that
- * belong to the auxiliary file @aux, or all of them if that is NULL. Returns how many, or an error
+ * List the paths of the files with samples, the oldest first: those that belong to the
+ * auxiliary file @aux, or all if @aux is NULL. Returns their number or an error. The
+ * caller frees the list with record_parts__free_list().
  */
 int record_parts__list(const struct record_parts *parts, const char *aux, char ***paths);
 void record_parts__free_list(char **paths, int nr);
 
-/* A path for samples of now, after those of all that are there; NULL: no memory */
+/* The path for a new file with samples, sorted after all existing ones; NULL: no memory */
 char *record_parts__next(const struct record_parts *parts);
 
-/* Files that a perf that was killed did not finish; only the one that has the lock may. */
+/* Remove unfinished files of a perf that was killed. The caller must hold the lock. */
 void record_parts__remove_unfinished(const struct record_parts *parts);
 
 /*
- * @path is to be read, and has samples without the names that they need? Then this is a
- * descriptor of a file without a name, which has both. Otherwise -1.
+ * If @path is a file with samples of --daemon, join it with its auxiliary file, which has
+ * the names of tasks and maps. Returns the descriptor of an unnamed file with both, or
+ * -1.
  */
 int record_parts__open_joined(const char *path, bool force);
 

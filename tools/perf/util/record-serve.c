@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record -M: write what is in memory when somebody asks for it.
+ * perf record -M: write a dump of the sample buffers on request.
  *
- * A signal, a command of --control, or an event asks. Without --daemon a dump is appended to the
- * output file. With it each dump is a file, and what tells of tasks is in the auxiliary file.
+ * The request is a signal, a command of --control, or an event of --trigger. Without
+ * --daemon perf appends each dump to the output file. With it each dump is a file of its
+ * own, and side-band records go to the auxiliary file.
  */
 #include "record-serve.h"
 
@@ -55,8 +56,9 @@ static struct evsel *find_dummy(struct evlist *evlist, int *nr)
 }
 
 /*
- * Its files begin with the attributes of the events and their ids. The kernel may give the same ids
- * after a boot, so there is a number that no other recording has, where nobody looks for any.
+ * All files of a recording begin with the same event attributes and ids, which tells that
+ * they belong together. The kernel may reuse ids after a reboot. So put a random number
+ * into an unused field of the dummy event.
  */
 int record_memory__begin_aux(struct record_memory *memory)
 {
@@ -76,7 +78,7 @@ int record_memory__begin_aux(struct record_memory *memory)
 	return err;
 }
 
-/* Has no buffer overflow while something else takes long */
+/* Read side-band buffers during long operations, so that they do not overflow. */
 static void read_side_band(void *arg)
 {
 	struct record_memory *memory = arg;
@@ -85,7 +87,7 @@ static void read_side_band(void *arg)
 	record_trigger__look(&memory->trigger);
 }
 
-/* The names that samples need are on disk before them. */
+/* Side-band records must be on disk before the samples that need them. */
 static int memory__sync_aux(struct record_memory *memory)
 {
 	struct record_aux *aux = &memory->daemon.aux;
@@ -111,12 +113,12 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 	if (err)
 		return err;
 	read_side_band(memory);
-	/* Said by itself; without them, there are fewer names. */
+	/* Reports errors itself. After an error samples only have fewer names. */
 	memory__sync_aux(memory);
-	/* The clock may have been set since the last time. */
+	/* The wall clock may have been set since the last dump. */
 	memory->init_clock(memory->rec);
 
-	/* It is the same copy: what happened is not to be overwritten meanwhile. */
+	/* Write the same copy again, as the buffers may have lost these samples meanwhile. */
 	do {
 		err = record_dump__write(&dump, memory->session, memory->evlist, path,
 					 read_side_band, memory);
@@ -125,7 +127,7 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 	if (!err && !quiet)
 		fprintf(stderr, "[ perf record: wrote %s (%" PRIu64 " samples) ]\n", path,
 			dump.nr_samples);
-	/* Without it the names of these samples could go. */
+	/* If the file cannot be noted, trimming might remove names of its samples. */
 	if (!err && dump.nr_samples)
 		memory->daemon.never_trim |= !!record_needs__add_file(&memory->daemon.needs, path,
 								   dump.first, dump.last);
@@ -133,7 +135,7 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 	return err;
 }
 
-/* Whoever asks again later finds the same in memory, unless perf ends. */
+/* The buffers keep their samples after a failure, so the user can retry until perf ends. */
 static const char *memory__advice(const struct record_memory *memory)
 {
 	return memory->ending ? " What is in memory is lost." :
@@ -157,7 +159,7 @@ static int memory__dump(struct record_memory *memory)
 	return err;
 }
 
-/* As much as there can be of samples, or 1M if that is more: a day has many tasks. */
+/* Allow as many side-band bytes as samples, but at least 1M, as a day has many tasks. */
 static u64 memory__aux_slack(struct record_memory *memory)
 {
 	u64 size = max(record_memory__size(memory->evlist), memory->grow.max_size);
@@ -169,7 +171,7 @@ static u64 memory__now(struct record_memory *memory)
 {
 	struct timespec ts;
 
-	/* What is needed is then taken for recent. */
+	/* With time 0 all tasks count as recent, and are kept. */
 	if (clock_gettime(memory->opts->clockid, &ts))
 		return 0;
 	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
@@ -215,8 +217,9 @@ static int memory__write_append(struct record_memory *memory)
 }
 
 /*
- * Without --daemon. What is older than this is then all in the file, and until the next time
- * samples may come that are older than what is written meanwhile.
+ * Append a dump, without --daemon, and end the round: all older samples are in the file
+ * now. Side-band writes until the next dump end no round, as that dump may have older
+ * samples.
  */
 static int memory__append_dump(struct record_memory *memory)
 {
@@ -239,7 +242,7 @@ static int memory__append_dump(struct record_memory *memory)
 	return err;
 }
 
-/* What can be tried again is no error, until perf ends. */
+/* A dump that can be tried again is no error while perf goes on. */
 static int memory__serve_dump(struct record_memory *memory)
 {
 	if (memory->daemon.enabled) {
@@ -247,7 +250,7 @@ static int memory__serve_dump(struct record_memory *memory)
 		return 0;
 	}
 	memory->lost = memory__append_dump(memory);
-	/* A pipe has no place to begin again, once it was begun. */
+	/* A dump that was partly written to a pipe cannot start again. */
 	return record_append__can_retry(&memory->append, memory->lost) ? 0 : memory->lost;
 }
 
@@ -266,7 +269,7 @@ int record_memory__serve(struct record_memory *memory)
 	if (err || !memory->dump_asked)
 		return err;
 
-	/* Signals that come while it is written ask for another one. */
+	/* A signal during the dump asks for another dump. */
 	memory->dump_asked = 0;
 	return memory__serve_dump(memory);
 }
@@ -276,7 +279,7 @@ int record_memory__wait_ms(const struct record_memory *memory)
 	return record_grow__wait_ms(&memory->grow, record_trigger__wait_ms(&memory->trigger));
 }
 
-/* The last one, if somebody has asked for it, or for one that could not be written */
+/* Write the last dump if one is requested, or if the one before failed. */
 int record_memory__end(struct record_memory *memory, int err)
 {
 	memory->ending = true;
@@ -291,7 +294,7 @@ int record_memory__end(struct record_memory *memory, int err)
 	return err;
 }
 
-/* Why the auxiliary file ends early was said when it was to be kept in memory for now. */
+/* Tell what is lost. The reason was reported when perf began to keep records in memory. */
 static void memory__tell_lost(const struct record_memory *memory)
 {
 	const struct record_aux *aux = &memory->daemon.aux;
@@ -301,7 +304,7 @@ static void memory__tell_lost(const struct record_memory *memory)
 	       ", and the files are not combined: see 'perf data join'" : "");
 }
 
-/* Nothing is recorded any more. */
+/* Recording has ended. */
 int record_memory__finish_daemon(struct record_memory *memory)
 {
 	struct record_aux *aux = &memory->daemon.aux;

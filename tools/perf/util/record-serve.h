@@ -21,11 +21,11 @@ struct record_memory {
 	struct record_opts	*opts;
 	struct evlist		*evlist;
 	struct perf_session	*session;
-	int			nr_dumps;	/* to the one output file */
-	bool			ack_dump;	/* somebody waits for the next one */
+	int			nr_dumps;	/* in the output file, without --daemon */
+	bool			ack_dump;	/* --control waits for the next dump */
 	bool			ack_combine;
 	bool			ending;
-	int			lost;		/* why what was asked for last is not written */
+	int			lost;		/* why the last dump failed, 0: it did not */
 	volatile sig_atomic_t	dump_asked;
 	volatile sig_atomic_t	combine_asked;
 	struct record_append	append;
@@ -34,7 +34,7 @@ struct record_memory {
 	struct record_grow	grow;
 	struct record_trigger	trigger;
 
-	/* Of perf record itself */
+	/* Callbacks of builtin-record.c */
 	struct record		*rec;
 	u64			*bytes_written;
 	void			(*read_side_band)(struct record *rec);
@@ -43,25 +43,25 @@ struct record_memory {
 	void			(*check_max_size)(struct record *rec);
 };
 
-/* Its buffers are mapped. Says what is wrong. */
+/* Call this after the buffers were mapped. Reports errors. */
 int record_memory__open(struct record_memory *memory);
 void record_memory__exit(struct record_memory *memory);
 
-/* Write the beginning of the auxiliary file of --daemon. */
+/* Write the header of the auxiliary file of --daemon. */
 int record_memory__begin_aux(struct record_memory *memory);
 
-/* Write what there is of tasks and maps, and what is in memory if somebody has asked for it. */
+/* Write side-band records, and a dump if one was requested. */
 int record_memory__serve(struct record_memory *memory);
-/* For poll(): milliseconds until it is to serve again; -1: when something happens */
+/* A timeout for poll() in milliseconds until the next record_memory__serve(); -1: for ever */
 int record_memory__wait_ms(const struct record_memory *memory);
-/* The last time. Returns @err, or a new one; what is not in a good file is @lost alone. */
+/* Serve for the last time. Returns @err or a new error. Lost data alone only sets @lost. */
 int record_memory__end(struct record_memory *memory, int err);
-/* Finish the files of --daemon, and combine them if somebody has asked for it. */
+/* Finish the files of --daemon, and combine them if requested. */
 int record_memory__finish_daemon(struct record_memory *memory);
 
-/* Commands of --control, which are answered when they are done. */
+/* Commands of --control, which perf answers when they are done */
 void record_memory__ask_for_dump(struct record_memory *memory);
-/* Returns true if recording has to end for it. */
+/* Returns true if recording must end to combine the files. */
 bool record_memory__ask_to_combine(struct record_memory *memory);
 void record_memory__print_status(struct record_memory *memory);
 

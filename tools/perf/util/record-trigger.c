@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record --trigger: write what is in memory when an event happens.
+ * perf record --trigger: write a dump when an event happens.
  *
- * The events have buffers of their own, of which nobody reads more than which process it was. A BPF
- * program writes to an event that it finds in a map, one for each CPU.
+ * The trigger events have their own buffers, of which perf only checks which process a
+ * sample is of. With a BPF map, perf puts one event per CPU into the map, and a BPF
+ * program writes to them.
  */
 #include "record-trigger.h"
 
@@ -38,7 +39,7 @@
 #endif
 
 #define BPF_PREFIX	"bpf:"
-/* Each event is looked at as soon as it is there, but perf may cause many while it writes. */
+/* perf looks at each event at once, but may cause many itself while it writes a dump. */
 #define BUFFER_PAGES	8
 #define COOL_DOWN_NS	NSEC_PER_SEC
 
@@ -73,7 +74,7 @@ int record_trigger__parse(const struct option *opt, const char *str, int unset)
 	return err ? -1 : 0;
 }
 
-/* Each time, if no period was given; the program of a map may run in any task. */
+/* The default period is 1. Events for BPF are system-wide: a program may run in any task. */
 static int set_up(struct record_trigger *trigger, struct evlist *evlist,
 		  const struct record_opts *opts)
 {
@@ -87,7 +88,7 @@ static int set_up(struct record_trigger *trigger, struct evlist *evlist,
 
 	if (trigger->map_path) {
 		own.target = all;
-		/* Such a map takes no events that are inherited. */
+		/* A perf event array takes no inherited events. */
 		own.no_inherit = true;
 		if (evlist__create_maps(trigger->evlist, &all))
 			return -ENOMEM;
@@ -97,7 +98,7 @@ static int set_up(struct record_trigger *trigger, struct evlist *evlist,
 	}
 
 	evlist__for_each_entry(trigger->evlist, evsel) {
-		/* Nobody wants to know of tasks and maps there. */
+		/* These buffers need no side-band records. */
 		evsel->tracking = false;
 		evsel__config(evsel, &own, NULL);
 		evsel->core.attr.watermark = 0;
@@ -204,10 +205,10 @@ int record_trigger__add_to_poll(struct record_trigger *trigger, struct fdarray *
 	return 0;
 }
 
-/* In a sample the pid is at a place that does not depend on what it has besides. */
+/* The place of the pid in a sample depends only on the few fields before it. */
 static bool is_own(struct evlist *evlist, const union perf_event *event)
 {
-	/* They differ in nothing that comes before it. */
+	/* All trigger events have the same fields before it. */
 	u64 type = evlist__first(evlist)->core.attr.sample_type;
 	const __u64 *word = event->sample.array;
 

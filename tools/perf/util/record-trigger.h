@@ -10,31 +10,31 @@ struct fdarray;
 struct option;
 struct record_opts;
 
-/* Events that have what is in memory written whenever they happen */
+/* Events that make perf write a dump */
 struct record_trigger {
 	struct evlist	*evlist;	/* NULL: there are none */
-	const char	*map_path;	/* of a BPF map that takes the event; NULL: it is another */
-	int		map_fd;		/* as long as this is open, it has the events */
-	bool		fired;		/* since somebody last asked */
-	u64		last;		/* when that was answered with yes, in ns */
+	const char	*map_path;	/* the BPF map that gets the events, NULL: no BPF */
+	int		map_fd;		/* the map drops the events when this is closed */
+	bool		fired;		/* since record_trigger__has_fired() last said yes */
+	u64		last;		/* the time of that, in ns */
 };
 
-/* For OPT_CALLBACK(): EVENT, or bpf:MAP */
+/* For OPT_CALLBACK(): parse EVENT or bpf:MAP. */
 int record_trigger__parse(const struct option *opt, const char *str, int unset);
 
-/* Open them for the tasks and CPUs that @evlist has. Says what is wrong. */
+/* Open the events for the tasks and CPUs of @evlist. Reports errors. */
 int record_trigger__open(struct record_trigger *trigger, struct evlist *evlist,
 			 const struct record_opts *opts);
-/* Have poll() return when they happen. */
+/* Make poll() return when an event happens. */
 int record_trigger__add_to_poll(struct record_trigger *trigger, struct fdarray *fda);
 /*
- * See what has happened, so that there is room for more. What perf does itself does not count:
- * it would write for ever because it writes.
+ * Read the trigger buffers, which makes room for more events. Events of perf itself do
+ * not count, as writing a dump would trigger the next dump.
  */
 void record_trigger__look(struct record_trigger *trigger);
-/* Has one happened since the last time? It says so once a second at most. */
+/* Has an event happened since the last yes? Says yes at most once a second. */
 bool record_trigger__has_fired(struct record_trigger *trigger);
-/* For poll(): milliseconds until it says so of what has happened already; -1: nothing has */
+/* A timeout for poll() until record_trigger__has_fired() says yes; -1: no event yet */
 int record_trigger__wait_ms(const struct record_trigger *trigger);
 void record_trigger__exit(struct record_trigger *trigger);
 

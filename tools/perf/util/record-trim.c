@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf record --daemon: what is known of tasks, and is of no use to any sample.
+ * perf record --daemon: drop side-band records that no sample needs.
  *
- * A task that has ended, and has no samples, goes with all that is known of it. Others need what
- * their parents had when they were forked. Of what is older than all samples, only that counts
- * which was not replaced: the last name of a task, and the last one of equal maps.
+ * If a task has ended and has no samples, all its records go. Other tasks also need what
+ * their parents had at the fork. Of the records older than all samples, perf keeps only
+ * those that no later record replaces: the last name of a task, and the last of equal
+ * maps.
  */
 #include "record-trim.h"
 
@@ -22,17 +23,17 @@
 
 #define NONE	(-1)
 
-/* A thread from fork to exit; other threads may have had its id. */
+/* A thread from fork to exit. Several lives can have the same id, one after another. */
 struct life {
 	u32	id;
 	int	process;	/* the life of its main thread, or its own */
-	int	parent;		/* who forked it, or NONE */
+	int	parent;		/* the life that forked it, or NONE */
 	u64	begin;
 	u64	end;
-	u64	first_exec;
-	u64	exec;		/* the last time */
-	u64	inherited;	/* until then, by tasks that are needed */
-	u64	looked_at;	/* from whom it has what, at this time or later */
+	u64	first_exec;	/* time of the first exec(), */
+	u64	exec;		/* and of the last one */
+	u64	inherited;	/* needed children inherited its state up to this time */
+	u64	looked_at;	/* need() was done for this time and later ones */
 	bool	dead;
 	bool	needed;
 };
@@ -43,8 +44,8 @@ struct trim {
 	struct life			*lives;
 	int				nr_lives;
 	int				max_lives;
-	int				*life_of;	/* each record, or NONE */
-	/* Open addressing, by the id */
+	int				*life_of;	/* for each record, or NONE */
+	/* A hash table of the current life of each id, with open addressing */
 	struct slot {
 		u32	id;
 		int	life;
@@ -119,7 +120,7 @@ static int new_life(struct trim *trim, u32 pid, u32 id, u64 time)
 		slot->id = id;
 		trim->nr_ids++;
 	} else if (!trim->lives[slot->life].dead) {
-		/* Its end was lost. */
+		/* The EXIT record of the older life was lost. */
 		trim->lives[slot->life].dead = true;
 		trim->lives[slot->life].end = time;
 	}
@@ -134,7 +135,7 @@ static int new_life(struct trim *trim, u32 pid, u32 id, u64 time)
 	return nr;
 }
 
-/* Of whom perf hears the first time, it is what was there before. */
+/* A task without a FORK record has existed since before recording began: from time 0. */
 static int find_life(struct trim *trim, u32 pid, u32 id)
 {
 	int life = current_life(trim, id);
@@ -149,7 +150,7 @@ static int see_fork(struct trim *trim, const struct perf_record_fork *fork, u64 
 {
 	int parent = current_life(trim, fork->ptid), life;
 
-	/* The name is that of the thread, and the maps are those of its process. */
+	/* A child inherits the name of the forking thread, and the maps of its process. */
 	if (parent == NONE)
 		parent = current_life(trim, fork->ppid);
 	life = new_life(trim, fork->pid, fork->tid, time);
@@ -185,7 +186,7 @@ static int see(struct trim *trim, const struct join_record *record)
 		return find_life(trim, event->namespaces.pid, event->namespaces.tid);
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		/* Of the kernel */
+		/* A map of the kernel */
 		if (event->mmap.pid == (u32)-1)
 			return NONE;
 		return find_life(trim, event->mmap.pid, event->mmap.pid);
@@ -210,7 +211,7 @@ static int see_all(struct trim *trim)
  * Needs
  */
 
-/* @life as it is at @time, and what it has of others */
+/* Mark as needed @life at @time, its process, and the parents that it inherited from. */
 static void need(struct trim *trim, int life, u64 time)
 {
 	bool inherit = false;
@@ -219,7 +220,7 @@ static void need(struct trim *trim, int life, u64 time)
 		struct life *it = &trim->lives[life];
 
 		it->needed = true;
-		/* What was replaced before there were samples is not what a later child has. */
+		/* A child older than all samples can have state that was replaced later. */
 		if (inherit && time < trim->needs->since)
 			it->inherited = max(it->inherited, time);
 		if (it->process != life) {
@@ -229,7 +230,7 @@ static void need(struct trim *trim, int life, u64 time)
 		if (it->looked_at <= time)
 			return;
 		it->looked_at = time;
-		/* After it has become another program, it has nothing of its parent. */
+		/* After exec() a task has nothing of its parent. */
 		if (it->first_exec && it->first_exec <= time)
 			return;
 		time = it->begin;
@@ -243,7 +244,7 @@ static void find_needed(struct trim *trim)
 	for (int i = 0; i < trim->nr_lives; i++) {
 		const struct life *life = &trim->lives[i];
 
-		/* A main thread may be gone before the others: these need it as their process. */
+		/* A main thread may exit first. Other threads need it as their process. */
 		if (!life->dead ||
 		    record_needs__task(trim->needs, life->id, life->begin, life->end))
 			need(trim, i, trim->needs->since);
@@ -251,8 +252,8 @@ static void find_needed(struct trim *trim)
 }
 
 /*
- * What was replaced before there were samples. Records are looked at from the last one, so that
- * what is found first is what counts.
+ * Records that were replaced before the first sample. perf walks from the newest record
+ * to the oldest, so the first record with a key is the valid one.
  */
 struct key {
 	u64	kind;
@@ -279,7 +280,7 @@ static bool set_key(struct trim *trim, size_t i, struct key *key)
 		return true;
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		/* The kernel has one for each address. */
+		/* life_of of kernel maps is NONE, so their keys have 0 as the task. */
 		key->a = (u64)(trim->life_of[i] + 1) << 32 ^ event->mmap.len;
 		key->b = event->mmap.start;
 		return true;
@@ -303,7 +304,7 @@ static size_t hash_key(const struct key *key)
 	       20;
 }
 
-/* Was it there already? */
+/* Returns true if @key was there already. */
 static bool has_or_add(struct replaced *replaced, const struct key *key)
 {
 	for (size_t i = hash_key(key);; i++) {
@@ -319,7 +320,7 @@ static bool has_or_add(struct replaced *replaced, const struct key *key)
 	}
 }
 
-/* The last word on it is that it is gone. */
+/* Does the record say that its object is gone? */
 static bool is_end(const union perf_event *event)
 {
 	switch (event->header.type) {
@@ -332,7 +333,7 @@ static bool is_end(const union perf_event *event)
 	}
 }
 
-/* Counts of what happened, which is of no use without samples of that time */
+/* Counts of lost or throttled samples are useless without other samples of that time. */
 static bool is_about_then(const union perf_event *event)
 {
 	switch (event->header.type) {
@@ -367,7 +368,7 @@ static bool is_useless(struct trim *trim, struct replaced *replaced, size_t i)
 		return false;
 	if (is_about_then(record->event) && record->time)
 		return true;
-	/* A child may have what its parent has no more. */
+	/* A child may have inherited state that its parent has replaced since. */
 	if (trim->life_of[i] != NONE && trim->lives[trim->life_of[i]].inherited &&
 	    record->time <= trim->lives[trim->life_of[i]].inherited)
 		return false;

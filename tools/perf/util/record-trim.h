@@ -6,8 +6,8 @@ struct data_join;
 struct record_needs;
 
 /*
- * Drop the records of an auxiliary file, which are sorted, that nobody needs. They stay in
- * @join->records, with a mark.
+ * Mark the records of an auxiliary file that no sample needs as dropped. @join->records
+ * must be sorted.
  */
 int record_trim(struct data_join *join, const struct record_needs *needs);
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl add has events join a namespace that records already
+# perf ctl add: events join a namespace that records already
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -11,17 +11,17 @@ require_numbers
 
 added=syscalls:sys_enter_tgkill
 
-# events FILE: how many samples of the event that was added are in there
+# events FILE EVENT: the number of samples of EVENT in FILE
 events() {
 	perf script -i "$1" -F event 2> /dev/null | grep -c "$2" || true
 }
 
-# members NS: how many events it has on all CPUs
+# members NS: the number of its events, summed over all CPUs
 members() {
 	perf ctl list --json "$1" | grep -o '"output_id"' | wc -l
 }
 
-# as_before WHAT: a refusal has left nothing behind
+# as_before WHAT: check that a refusal left nothing behind
 as_before() {
 	same "events after $1" "$before" "$(members "$ns")"
 }
@@ -96,7 +96,7 @@ test_refusals() {
 	as_before "all of these"
 }
 
-# The limit leaves room for the event on the first CPU alone.
+# The limit has room for the event on the first CPU only: nothing may be added.
 test_all_or_none() {
 	local sysctl=/proc/sys/kernel/perf_event_max_persistent max all
 
@@ -105,7 +105,7 @@ test_all_or_none() {
 	read -r max < "$sysctl"
 	for ((all = 1; all < 256; all++)); do
 		echo "$all" > "$sysctl"
-		# The first limit that lets one in lets one CPU in, and not the others.
+		# The first limit with room for more has room on one CPU, not on all.
 		perf ctl add "$ns" -e "$added" > "$tmp/said" 2>&1 && break
 		same "events below a limit of $all" "$before" "$(members "$ns")" > "$tmp/out" ||:
 		grep -q ^FAIL "$tmp/out" && { cat "$tmp/out"; break; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf list and the completion of the shell know namespaces
+# perf list and shell completion know namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them

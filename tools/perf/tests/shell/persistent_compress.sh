@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -z and perf ctl save --compress compress what namespaces hold
+# perf record -z and perf ctl save --compress write compressed files
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2119,SC2154 # save has options; the library sets them
@@ -11,18 +11,18 @@
 persistent_require
 require_fill
 
-# These are more than a round of records, and than is compressed in one piece.
+# More samples than perf reads in one round, and than it compresses in one piece
 nr_samples=20000
 
 plain=$tmp/plain.data
 
-# samples OPTION...: what 'perf script' prints of them; it has to read the whole file
+# samples OPTION...: print the samples with 'perf script', which must read the whole file
 samples() {
 	perf script "$@" -F comm,pid,tid,cpu,time,event,trace 2> "$tmp/said" ||
 		{ fail "perf script $*"; cat "$tmp/said"; } >&2
 }
 
-# same_samples WHAT FILE: as in the file that is not compressed
+# same_samples WHAT FILE: check that FILE has the samples of the uncompressed file
 same_samples() {
 	samples -i "$2" > "$tmp/samples"
 	check "$1: all samples" diff -q "$tmp/expected" "$tmp/samples"
@@ -57,7 +57,7 @@ test_record() {
 	same "samples" $nr_samples "$(filled "$data")"
 }
 
-# Where the first try is too large for the limit, the second is a stream of its own.
+# If the first attempt exceeds the limit, the second one starts a new compressed stream.
 test_max_size() {
 	local size nr=0 newest
 
@@ -81,7 +81,7 @@ test_save() {
 	eventually "it is saved" has_saved 1
 	finish_saving
 	same_samples "save" "$(file_of 1)"
-	# Two of them are below what one takes otherwise.
+	# The limit is the size of one uncompressed file: both compressed files fit.
 	perf ctl snapshot "$ns" -q > /dev/null
 	save --compress zstd:19 --max-total "$(($(stat -c %s "$plain") / 1024))K" --last 1h
 	eventually "the next is saved beside it" has_saved "1 2"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -P leaves all or nothing, wherever it is killed
+# perf record -P leaves all or nothing when it is killed
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -13,9 +13,9 @@ create=(perf record -P "$ns" -e cpu-clock -e page-faults -a -m 1)
 
 trace=(strace -qq -o)
 
-# From the ioctl that gives the first event its label to the one that publishes,
-# the first two and the last of each kind are places to be killed at: there are
-# as many more as there are CPUs. Before, nothing is known to the kernel.
+# Kill perf at the first two and at the last ioctl of each kind, from the one that labels
+# the first event to the one that publishes the namespace. There are as many more of each
+# as there are CPUs. Before the first label, the kernel knows nothing of the namespace.
 "${trace[@]}" "$tmp/strace" -e trace=ioctl "${create[@]}" > "$tmp/out" 2>&1 ||
 	{ cat "$tmp/out"; skip "strace does not work"; }
 grep '^ioctl(' "$tmp/strace" |
@@ -24,14 +24,14 @@ places=$(awk '/0x24, 0xc,|PERF_EVENT_IOC_SET_NAME/ { joining = 1 }
 	      joining && ++seen[$0] <= 2 { print NR; next }
 	      joining { last[$0] = NR }
 	      END { for (kind in last) print last[kind] }' "$tmp/kinds" | sort -n)
-# At the least: label, join, label, join, enable, enable, publish
+# At least: label, join, label, join, enable, enable, publish
 check "the trace shows how it is published" test "$(echo "$places" | wc -w)" -ge 7
 check "list" perf ctl -l "$ns"
 same "events" "cpu-clock,page-faults" "$(column EVENTS)"
 whole="$(column EVENTS) $(column CPUS) on"
 check "delete" perf ctl -d "$ns"
 
-# kill_at SYSCALL N: before the Nth such call. What is left is all or nothing.
+# kill_at SYSCALL N: kill perf before its Nth SYSCALL; all events or none must be left
 nr_all=0
 nr_nothing=0
 kill_at() {

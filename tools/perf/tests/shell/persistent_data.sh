@@ -1,5 +1,5 @@
 #!/bin/bash
-# perffs shows what namespaces recorded
+# perffs shows the records of namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -20,19 +20,19 @@ unmount() {
 	umount "$perffs"
 }
 
-# shown FILE: the samples, in an order that does not depend on where they come from. What /proc
-# says of workers is more than their names.
+# shown FILE: the samples, sorted, so that their order in the file does not matter. Names
+# of kworkers are cut: /proc adds a suffix to them.
 shown() {
 	perf script -i "$1" --ns -F comm,tid,cpu,time,event,period,trace 2> /dev/null |
 		sed 's/^ *//; s/^\(kworker[^ -]*\)-[^ ]*/\1/; s/  */ /g' | sort
 }
 
-# chains FILE: how many addresses there are, and which
+# chains FILE: all addresses of the call chains, sorted
 chains() {
 	perf script -i "$1" -F ip,sym 2> /dev/null | grep . | sort
 }
 
-# samples FILE: each as it is, byte for byte
+# samples FILE: the bytes of each sample, in hexadecimal
 samples() {
 	python3 "$(dirname "$0")"/lib/persistent_samples.py "$1" | sort
 }
@@ -55,12 +55,13 @@ keep() {
 	check "stop it" perf ctl --stop "$1"
 }
 
-# The stream has what perf itself reads, and any perf can read it.
+# The data file has the same samples as perf reads, and any perf can read it.
 test_data() {
-	# Through a pipe, too: from a file, perf keeps names of tasks that have come to an end.
+	# Write to a pipe here as well: in a file, perf keeps names of tasks that have
+	# exited.
 	check "read $ns" sh -c "perf ctl -r '$ns' -o - > '$data'"
 	check "copy its data" cp "$perffs/$ns/data" "$tmp/stream"
-	# cp may have believed that it is empty.
+	# The file has no size, so cp may have taken it for empty.
 	[ -s "$tmp/stream" ] || check "with cat" sh -c "cat '$perffs/$ns/data' > '$tmp/stream'"
 	same "marks" 7 "$(marks "$tmp/stream")"
 	shown "$data" > "$tmp/shown"
@@ -73,7 +74,7 @@ test_data() {
 	check "the same call chains" diff "$tmp/shown" "$tmp/shown_stream"
 }
 
-# As part of a pipe, CPU after CPU
+# Read the file of each CPU through a pipe
 test_cpus() {
 	local cpu marks=0
 
@@ -86,7 +87,7 @@ test_cpus() {
 	same "marks of all CPUs" 7 "$marks"
 }
 
-# A line for each sample
+# The text has one line for each sample.
 test_text() {
 	same "lines of text" "$(shown "$tmp/stream" | wc -l)" \
 	     "$(grep -vc '^ =>' "$perffs/$ns/text")"

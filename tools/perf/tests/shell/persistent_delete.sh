@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -d and perf record -k delete namespaces of events
+# perf ctl -d and perf record -k delete namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -24,9 +24,9 @@ test_delete() {
 	check "the other is deleted" gone "${ns}1"
 }
 
-# Nothing is deleted that is not written. There is room for nothing at first,
-# then for some of the records, and then for all of them, but not for what it
-# takes to understand them, which is written when the events are off already.
+# perf deletes only what it has written. At first the disk has no room at all, then for
+# some of the records, then for all of them, but not for the formats of the tracepoints,
+# which perf writes when the events are off already.
 test_full_disk() {
 	local page more
 
@@ -38,12 +38,12 @@ test_full_disk() {
 	fi
 	at_end leave_disk
 
-	# Some tracepoints, as their formats take room after the records
+	# Several tracepoints: the file has their formats after the records.
 	check "create" perf record -P "$ns" -e "$exec_event" -e 'block:*' -C 0 -m 16
 	taskset -c 0 "$marker"
 
 	full_disk "$page"
-	# What is read grows between one time and the next.
+	# The records grow from one read to the next.
 	for more in -8192 8192 16384 24576 32768; do
 		check "read" perf record -e "persistent/$ns/" -o "$data"
 		full_disk $(($(end_of_data "$data") + more))
@@ -63,7 +63,7 @@ leave_disk() {
 	! mountpoint -q "$small" || umount "$small"
 }
 
-# Where the records in a file end: data.offset + data.size of its header
+# The offset of the end of the records in a file: data.offset + data.size of its header
 end_of_data() {
 	od -An -t u8 -j 40 -N 16 "$1" | awk '{ print $1 + $2 }'
 }
@@ -86,7 +86,7 @@ test_kill_command() {
 	check "it is gone" gone "$ns"
 }
 
-# Whoever reads the pipe may be gone before it has written what it got.
+# The reader of a pipe may die before it has stored the records, so -k refuses pipes.
 test_kill_pipe() {
 	create "$ns"
 	refuse "-k with -o -" "-k cannot be used with a pipe" \
@@ -102,7 +102,7 @@ test_kill_pipe() {
 	check "it is still there" exists "$ns"
 	check "list" perf ctl -l "$ns"
 	same "state" on "$(column STATE)"
-	# Nothing reads a file but who comes later.
+	# With stdout on a regular file, no reader can lose the records.
 	check "-k with -o - to a file" \
 	      sh -c "perf record -e persistent/$ns/ -o - -k > $tmp/pipe"
 	check "it is gone" gone "$ns"
@@ -110,7 +110,7 @@ test_kill_pipe() {
 	says "it is in the file" "cpu-clock:"
 }
 
-# By somebody else, here the command
+# Somebody else, here the command, deletes the namespace while perf reads it.
 test_deleted_meanwhile() {
 	create "$ns"
 	check "delete what is read" perf record -e "persistent/$ns/" -o "$data" -- \
@@ -126,7 +126,7 @@ test_deleted_meanwhile() {
 	says "what was recorded before" "cpu-clock:"
 }
 
-# A probe that a recorder has cannot be deleted, and it is said where to look.
+# A probe that a namespace records cannot be deleted, and perf says who may record it.
 test_probe() {
 	local probe=kst_probe_$$ status=0
 
@@ -141,13 +141,13 @@ test_probe() {
 	check "take a snapshot" perf ctl -s "$ns"
 	check "delete the recorder" perf ctl -d "$ns"
 	check "delete the probe" perf probe -q -d "$probe"
-	# What is written without the format nobody can read.
+	# Nobody can read records that are written without the format of their event.
 	refuse "-k of what has no format" "'probe:$probe' does not exist any more" \
 	       perf record -e "persistent/$ns.1/" -o "$data" -k
 	perf ctl -r "$ns.1" -o "$data" 2> /dev/null || status=$?
 	same "exit status" 4 "$status"
 	check "the snapshot is still there" exists "$ns.1"
-	# Nor does that keep others waiting.
+	# perf ctl save skips such a snapshot and does not wait for it.
 	refuse "save" "'$ns.1' cannot be saved, and is left out" \
 	       timeout 120 perf ctl save "$ns" --to "$tmp/saved"
 	check "it ends as nothing is left" \
@@ -156,7 +156,7 @@ test_probe() {
 	check "delete it" perf ctl -d "$ns.1"
 }
 
-# What could be deleted does not make up for what could not.
+# perf probe -d of two probes fails if it can delete only one of them.
 test_two_probes() {
 	local probe=kst_probe_$$
 
@@ -174,7 +174,7 @@ test_two_probes() {
 	check "delete the probe" perf probe -q -d "$probe"
 }
 
-# A signal of the kernel's is no reason to leave it disabled.
+# SIGXFSZ from the kernel must not leave the namespace disabled.
 test_file_limit() {
 	create "$ns"
 	refuse "a limit of the size of files" "'$ns' is not deleted, and goes on" \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# reading a namespace begins with a copy of its buffers, before it looks at tasks
+# perf copies the buffers of a namespace before it looks at tasks
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -16,7 +16,7 @@ stop_sleepers() {
 	kill "${sleepers[@]}" 2> /dev/null
 }
 
-# What is written of so many tasks does not fit into a pipe.
+# The records that describe so many tasks do not fit into a pipe.
 start_sleepers() {
 	at_end stop_sleepers
 	for _ in $(seq 100); do
@@ -29,7 +29,7 @@ on_first_cpu() {
 	(taskset -pc 0 "$BASHPID" > /dev/null; number "$@")
 }
 
-# The page that the buffer has is overwritten several times.
+# While perf waits, the buffer of one page is overwritten several times.
 test_oldest() {
 	on_first_cpu 1 2 3
 	start_reading 1 "$@" -o -
@@ -39,7 +39,7 @@ test_oldest() {
 	same "the oldest ones" "1 2 3" "$(numbers "$tmp/part" | tr ' ' '\n' | head -n 3 | xargs)"
 }
 
-# What is over when it is written was not when the command began.
+# --last counts from the start of the command, not from the time of writing.
 test_last() {
 	on_first_cpu 4
 	start_reading 1 perf ctl -r "$ns" -o - --last 10s

@@ -1,12 +1,12 @@
 #!/bin/bash
-# what is oldest in the buffers is read, however many threads /proc has
+# the oldest records are read, however many threads /proc has
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf opens a file for each thread that it finds in /proc. The namespace records that, so that
-# perf itself overwrites the buffer several times while it looks. What a test wrote before
-# the command has to be in the file each time.
+# perf opens a file for each thread that it finds in /proc. The namespace records these
+# opens, so perf itself overwrites the buffer several times while it reads /proc. The
+# records from before the command must be in the file each time.
 #
-# THREADS=20000 ROUNDS=20 takes long in an emulated guest; there is less by default.
+# THREADS=20000 ROUNDS=20 takes long in an emulated guest, so the defaults are smaller.
 
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
@@ -20,10 +20,10 @@ require_numbers
 type -P taskset > /dev/null || skip "no taskset"
 python=$(type -P python3) || skip "no python3"
 
-# A sample of an open takes 96 bytes.
+# A sample of an open has 96 bytes.
 per_page=$(($(getconf PAGESIZE) / 96))
-# As many as a quarter of the threads fill; and more than those of a perf that starts, which
-# are fewer than 500.
+# As many pages as a quarter of the threads fill, but enough for the opens of a perf that
+# starts, which are fewer than 500.
 pages=16
 while [ $((pages * 2 * per_page)) -le $((threads / 4)) ]; do
 	pages=$((pages * 2))
@@ -37,10 +37,10 @@ stop_threads() {
 }
 at_end stop_threads
 
-# What the limits were before, as "FILE VALUE"
+# The limits as they were before, each as "FILE VALUE"
 limits=()
 
-# raise FILE VALUE: where the limit is lower, until the test ends
+# raise FILE VALUE: raise a limit that is lower, until the test ends
 raise() {
 	local old
 
@@ -60,7 +60,7 @@ restore_limits() {
 }
 at_end restore_limits
 
-# A thread has a stack, and a page that guards it.
+# Each thread needs two mappings: a stack and a guard page.
 raise_limits() {
 	raise kernel/threads-max $((threads + 10000))
 	raise kernel/pid_max $((threads + 20000))
@@ -79,14 +79,14 @@ for _ in range(int(sys.argv[1])):
 print("ready", flush=True)
 signal.pause()' "$threads" > "$tmp/ready" 2> "$tmp/said" &
 	holder=$!
-	# It ends with the process that writes.
+	# grep ends when the python process exits, too.
 	grep -q ready < "$tmp/ready" || {
 		cat "$tmp/said"
 		skip "no $threads threads"
 	}
 }
 
-# All on the CPU whose buffer it is
+# Only CPU 0 has a buffer, so everything runs there.
 on_first_cpu() {
 	(taskset -pc 0 "$BASHPID" > /dev/null; "$@")
 }
@@ -95,7 +95,8 @@ read_it() {
 	on_first_cpu perf ctl -r "$ns" -o "$data"
 }
 
-# What reads these threads has overwritten the last number, and does not have it.
+# The last read of all threads has overwritten number N in the buffer, so another read
+# misses it.
 overwritten() {
 	check "read again" read_it
 	! is_in "$data" "$1"
@@ -104,7 +105,7 @@ overwritten() {
 raise_limits
 start_threads
 keep_numbers "$ns" -C 0 -m "$pages" -e syscalls:sys_enter_openat
-# The files that perf and its libraries are in come from the disk the first time.
+# The first run loads perf and its libraries from the disk.
 check "read once" read_it
 found=0
 for ((i = 1; i <= rounds; i++)); do

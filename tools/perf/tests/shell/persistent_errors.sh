@@ -1,5 +1,5 @@
 #!/bin/bash
-# what perf record -P, -k and perf ctl refuse, and what they say
+# perf record -P, -k and perf ctl: refusals and error messages
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -20,7 +20,7 @@ test_names() {
 	refuse "a word of the parser" "means" perf record -P period -e cpu-clock -a
 }
 
-# What -P meant before
+# Users of the old meaning of -P (--period) are told to use --period.
 test_old_meaning() {
 	refuse "a program" "$period_hint" perf record -P ./prog
 	refuse "an option after it" "$period_hint" perf record -P -a
@@ -34,7 +34,7 @@ test_old_meaning() {
 	refuse "no target" "$period_hint" perf record -P "$ns" -e cpu-clock
 }
 
-# Those that make no sense for what has no process and no file
+# Options that make no sense for events without a process and without a file
 test_options() {
 	local option
 
@@ -48,7 +48,7 @@ test_options() {
 	check "nothing is left of it" gone "$ns"
 }
 
-# What was made is not made anew for who reads it.
+# Readers cannot change how existing events were made.
 test_read_options() {
 	local option
 
@@ -92,7 +92,7 @@ test_filters() {
 	       perf ctl add "$ns" -e "$exec_event" --filter "(pid == 1"
 }
 
-# More than a buffer can be: nothing is made, and it is said how much that was.
+# Sizes above the limit of a buffer: nothing is created, and the error names the size.
 test_large() {
 	local size
 
@@ -105,7 +105,7 @@ test_large() {
 	done
 }
 
-# None that wraps around, and becomes a page
+# A size must not wrap around and become one page.
 test_no_size() {
 	local size
 
@@ -116,7 +116,7 @@ test_no_size() {
 	check "nothing is left of it" gone "$ns"
 }
 
-# What is printed is what the kernel made, and --dry-run knows it before.
+# perf prints the sizes that the kernel chose, and --dry-run prints the same in advance.
 test_sizes() {
 	local sizes
 
@@ -146,7 +146,7 @@ test_groups() {
 	check "nothing is left of it" gone "$ns"
 }
 
-# What stops at the oldest needs somebody who empties it.
+# Without overwrite, a full buffer stops until a reader empties it: -P refuses that.
 test_no_overwrite() {
 	refuse "an event that does not overwrite" "only keeps buffers that overwrite" \
 	       perf record -P "$ns" -e cpu-clock -e "$exec_event/no-overwrite/" -a
@@ -156,7 +156,7 @@ test_no_overwrite() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# Root of a container, who has not all of root's rights
+# Root of a container lacks some of root's capabilities.
 test_root_without_perfmon() {
 	local as=(setpriv "--bounding-set=-cap_38,-sys_admin")
 
@@ -200,7 +200,7 @@ test_usage() {
 	usage "a name" "Nothing to do" perf ctl "$ns"
 }
 
-# fails WHAT COMMAND...: with the exit status that is documented
+# fails WHAT COMMAND...: check that COMMAND fails with the documented exit status
 fails() {
 	local what=$1 status=0
 
@@ -220,7 +220,7 @@ test_status() {
 	fails "options of the past" perf record -e "persistent/$ns/" -o "$data" -F 99
 }
 
-# Whatever fails to be written after the first, it is said once.
+# perf reports a broken pipe once, however many writes fail.
 test_broken_pipe() {
 	local bytes
 
@@ -233,7 +233,7 @@ test_broken_pipe() {
 	check "it broke" grep -q "Broken pipe" "$tmp/said"
 }
 
-# Who may read events, but not what they look like
+# A user who may read events, but not the formats of tracepoints in tracefs
 test_no_tracefs() {
 	local status as=(setpriv --reuid 65534 --regid 65534 --clear-groups
 		  --inh-caps=+perfmon --ambient-caps=+perfmon)
@@ -253,7 +253,7 @@ test_no_tracefs() {
 		same "exit status" 3 "$status"
 		check "take a snapshot" perf ctl -s "${ns}2"
 		mkdir -m 777 "$tmp/saved"
-		# Nobody is waiting for that to pass.
+		# perf ctl save must end: waiting does not help.
 		status=0
 		"${as[@]}" timeout 120 "$tmp/perf" ctl save "${ns}2" --to "$tmp/saved" \
 			> "$tmp/said" 2>&1 || status=$?
@@ -293,7 +293,7 @@ test_cgroup() {
 	check "delete" perf ctl -d "${ns}2"
 }
 
-# What may have been meant is named, and not all that there is.
+# The error names similar namespaces, not all of them.
 test_missing() {
 	refuse "no such namespace to read" "no namespace called '${ns}_not'" \
 	       perf record -e "persistent/${ns}_not/" -o "$data"
@@ -323,7 +323,7 @@ test_nobody() {
 	check "names are for all to see" sh -c "${as[*]} ctl -l | grep -q '^$ns '"
 }
 
-# Root of a user namespace has CAP_PERFMON, but not where it counts.
+# Root of a user namespace has CAP_PERFMON there, but not in the initial user namespace.
 test_root_of_container() {
 	local as=(unshare -U -r) verb
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# an incident of one machine makes others take a snapshot, which files are named after
+# an incident on one machine makes others take snapshots with its name
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -10,7 +10,7 @@ units=$(realpath "$(dirname "$0")/../../scripts/systemd")
 fleet=$units/perf-fleet.sh
 [ -e "$fleet" ] || skip "no script at $fleet"
 
-# Without perf and the script where they say they are, these are all that is not there.
+# Replace the paths of perf and of the script: they may not exist. Everything else must.
 verify_units() {
 	local unit
 
@@ -18,7 +18,7 @@ verify_units() {
 	sed -i -e "s|/usr/bin/perf|$(type -P true)|" \
 		-e "s|/usr/local/libexec/perf-fleet.sh|$(type -P true)|" \
 		"$tmp"/*.service "$tmp"/*.service.d/*.conf
-	# It looks there for those that are required.
+	# systemd-analyze finds required units there.
 	export SYSTEMD_UNIT_PATH=$tmp:
 	for unit in fleet-announce fleet-listen flight-snapshots; do
 		check "unit perf-$unit" systemd-analyze verify "$tmp/perf-$unit.service"
@@ -41,7 +41,7 @@ require_numbers
 type -P unshare > /dev/null || skip "no unshare"
 type -P setpriv > /dev/null || skip "no setpriv"
 
-# In place of a broker: what is published goes to a fifo of each one that subscribes.
+# Replacement for a broker: each subscriber has a fifo, and gets all that is published.
 export BROKER=$tmp/broker
 mkdir -p "$BROKER" "$tmp/bin"
 cat > "$tmp/bin/mosquitto_sub" << 'END'
@@ -70,7 +70,7 @@ stop_all() {
 }
 at_end stop_all
 
-# run HOST UNIT COMMAND...: with this as the name of the host, and the rights of the unit
+# run HOST UNIT COMMAND...: run it with HOST as the host name and the capabilities of UNIT
 run() {
 	local host=$1 caps
 
@@ -85,7 +85,7 @@ run() {
 	pids+=($!)
 }
 
-# listen HOST COOL_DOWN: until it can be told
+# listen HOST COOL_DOWN: start a listener on HOST, return when it has subscribed
 listen() {
 	local before
 
@@ -100,7 +100,7 @@ listens() {
 	[ "$(compgen -G "$BROKER/*.fifo" | wc -l)" = "$1" ]
 }
 
-# machine HOST CAUSE: one whose trigger fires at that number
+# machine HOST CAUSE: start a machine with a trigger that fires on the number CAUSE
 machine() {
 	keep_numbers "${ns}_$1" -a -m 64K
 	check "a trigger of $1" perf ctl trigger "${ns}_$1" --when "$number_event" --do snapshot \
@@ -122,20 +122,20 @@ published() {
 	[ "$(wc -l 2> /dev/null < "$BROKER/published")" = "$1" ]
 }
 
-# both_have ID: a file of it, by that name
+# both_have ID: wait until both machines have a file of the incident ID
 both_have() {
 	eventually "alpha has a file of $1" has_files alpha "$1" || cat "$tmp/alpha.said"
 	eventually "beta has a file of $1" has_files beta "$1" || cat "$tmp/beta.said"
 }
 
-# taken HOST: how many snapshots
+# taken HOST: the number of snapshots it took
 taken() {
 	perf ctl list "${ns}_$1" --json | sed -n 's/^ *"last_snapshot": \([0-9]*\),*$/\1/p' |
 		head -n 1
 }
 
-# Each machine goes through its snapshots in their order. So what comes of its own after one
-# that another machine asked for shows that it has not announced that one.
+# Each machine handles its snapshots in order. When its own incident is published after a
+# snapshot that another machine asked for, it has not announced the latter.
 test_incidents() {
 	local id alpha beta
 
@@ -167,7 +167,7 @@ test_incidents() {
 	same "snapshots of both" "3 4" "$(taken alpha) $(taken beta)"
 }
 
-# What is no id is refused, whatever it is, and what was seen before is no incident.
+# Anything that is not a valid id is refused, and a known id is no new incident.
 test_hostile() {
 	local good=other-7-20261122T031407Z hostile=(
 		"" "-rf" "--note" "." ".." ".hidden" "a/b" "../../etc/passwd" "/etc/passwd"
@@ -191,14 +191,14 @@ test_hostile() {
 	same "other names" "" "$(find "$tmp"/{alpha,beta}/incidents -name '*.data' |
 		grep -vE '/(a|(other|alpha|beta)-[0-9]+-[0-9TZ]+)\.[a-z]+\.data$')"
 
-	# Notes are anybody's words.
+	# Anybody may choose a note, so it must not become a path.
 	check "a note that is a path" perf ctl snapshot "${ns}_alpha" --note "../../out"
 	mosquitto_pub -t perf/incidents -q 1 -m b
 	both_have b
 	same "files of that note" "" "$(find "$tmp" -name 'out.*')"
 }
 
-# One that starts again knows what it has a file of. Those of a series get one snapshot.
+# A restarted listener knows which incidents have a file. A series gets one snapshot.
 test_again() {
 	kill "$listener"
 	wait "$listener"
@@ -219,7 +219,7 @@ test_again() {
 	rm "$BROKER/down"
 }
 
-# Links go with the files that they are for.
+# Links to files that were removed go away when the next file is saved.
 test_limits() {
 	local file
 

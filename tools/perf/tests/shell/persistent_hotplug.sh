@@ -1,5 +1,5 @@
 #!/bin/bash
-# namespaces of events keep what CPUs recorded that are offline
+# namespaces keep the records of CPUs that are offline
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -23,7 +23,7 @@ mark_on_last() {
 	taskset -c "$last" "$marker"
 }
 
-# lists TEXT: the line of the namespace says so
+# lists TEXT: check that perf ctl -l shows TEXT as the state of the namespace
 lists() {
 	check "list" perf ctl -l "$ns"
 	says "it says '$1'" "^$ns  *$1  "
@@ -34,14 +34,14 @@ add_trigger() {
 	check "trigger" perf ctl -t "$ns" --when "$exec_event" --filter "$1" --do "$2"
 }
 
-# triggers_are_on_all N: there are N triggers, each with an event on each CPU
+# triggers_are_on_all N: true if there are N triggers, each with an event on each CPU
 # shellcheck disable=SC2317 # eventually calls it
 triggers_are_on_all() {
 	[ "$(perf ctl -l --json "$ns" | tr -d ' \n' |
 		grep -o "\"do\":\"[a-z]*\",\"events\":$nr_cpus," | wc -l)" = "$1" ]
 }
 
-# Execs are on the CPU that they are meant to be on, so each counts.
+# Each exec is pinned to a CPU, so every record counts.
 test_back() {
 	check "create" perf record -P "$ns" -e "$exec_event" -a -m 64
 	add_trigger "pid == 1" snapshot
@@ -50,8 +50,8 @@ test_back() {
 	lists "on, partly offline"
 	check "read" perf record -e "persistent/$ns/" -o "$data"
 	same "execs, those on the offline CPU among them" 1 "$(marks "$data")"
-	# It can have no event of its own there yet. That of the first trigger differs in its
-	# filter alone.
+	# The second trigger cannot have an event on the offline CPU yet. The event of the
+	# first trigger differs in its filter only.
 	add_trigger "filename == \"$marker\"" snapshot
 	check "count" perf stat -x, -A -e "persistent/$ns/"
 	says "the offline CPU by its number" "^CPU$last,[1-9][0-9]*,,$exec_event,"
@@ -65,7 +65,7 @@ test_back() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# What fires it is the last record, and no other event has that.
+# The event that fires the trigger is the last record, and no other event records it.
 test_back_stop() {
 	check "create" perf record -P "$ns" -e sched:sched_process_exit -a -m 64
 	echo 0 > "$online"
@@ -78,7 +78,7 @@ test_back_stop() {
 	same "execs" 1 "$(marks "$data")"
 }
 
-# Whoever chose the CPUs is told what is not covered.
+# With a list of CPUs (-C), perf says which of them the trigger does not watch.
 test_back_chosen() {
 	check "create" perf record -P "$ns" -e "$exec_event" -C "0,$last" -m 64
 	echo 0 > "$online"
@@ -96,7 +96,7 @@ create_offline() {
 	before="$(column BUFFER)"
 }
 
-# Its events are there a little later than the CPU.
+# The kernel adds the events a little after the CPU is online.
 come_online() {
 	echo 1 > "$online"
 	for _ in $(seq 300); do
@@ -106,7 +106,7 @@ come_online() {
 	done
 }
 
-# -a is for CPUs that come later as well, and so are triggers.
+# With -a, events and triggers are added on CPUs that come online later, too.
 test_new() {
 	create_offline
 	add_trigger "pid == 1" snapshot
@@ -118,7 +118,7 @@ test_new() {
 	same "execs" 1 "$(marks "$data")"
 }
 
-# What came after perf had opened the others is not deleted unread.
+# -k must not delete events that the kernel added after perf had opened the others.
 test_late() {
 	create_offline
 	export -f come_online column

@@ -1,5 +1,5 @@
 #!/bin/bash
-# reading a namespace shows how far it is, and ends with a valid file on Ctrl-C
+# reading a namespace shows progress, and Ctrl-C leaves a valid file
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -25,11 +25,12 @@ test_pipe() {
 	says "what is in there" "$fill_event"
 }
 
-# The ioctl() that asks how far writers of the first CPU are, before it is the second one's turn
+# Find the ioctl() that asks how far the writers of the first CPU are, before perf reads
+# the second CPU
 second_ioctl() {
 	strace -qq -o "$tmp/trace" -e trace=ioctl perf ctl -r "$ns" -o "$data" > "$tmp/out" 2>&1 ||
 		return
-	# First of the namespace, as long as there are members, and then of events
+	# perf first lists the members of the namespace until ENOENT, then asks the events.
 	awk -F '[(,]' '
 		/_IOC\(_IOC_READ\|_IOC_WRITE, 0x24, 0xf, / {
 			if (/ENOENT/)
@@ -54,18 +55,20 @@ test_file() {
 	check "perf script" perf script -i "$data"
 	same "CPUs" 0 "$(perf script -i "$data" -F cpu 2> /dev/null | tr -d '[] ' | sort -un |
 			 sed 's/^0*\(.\)/\1/')"
-	# Whose they are is in the buffers that were not read.
+	# Do not check the task: its name is in the buffers that were not read.
 	check "all of the first CPU" test "$nr" -le \
 	      "$(perf script -i "$data" -F event 2> /dev/null | grep -c "$fill_event")"
 
-	# What is held back until the newest are known is written all the same.
+	# With --max-size, perf holds records back until it knows the newest. It writes
+	# them on Ctrl-C as well.
 	refuse "Ctrl-C with --max-size" "interrupted" strace -qq -o /dev/null -e trace=ioctl \
 	       -e inject=ioctl:signal=SIGINT:when="$when" \
 	       perf ctl -r "$ns" -o "$data" --max-size 64M
 	check "all of the first CPU" test "$nr" -le \
 	      "$(perf script -i "$data" -F event 2> /dev/null | grep -c "$fill_event")"
 
-	# It takes a second one when the first one only ends the recording.
+	# With a command, the first Ctrl-C only ends the recording; a second one would
+	# interrupt.
 	refuse "with a command" "Captured" strace -qq -o /dev/null -e trace=ioctl \
 	       -e inject=ioctl:signal=SIGINT:when="$when" \
 	       perf record -e "persistent/$ns/" -o "$data" sleep 1000
@@ -77,7 +80,7 @@ test_file() {
 	       perf record -e "persistent/$ns/" -o "$data" -k
 	check "it is still there" exists "$ns"
 
-	# As when the connection is lost
+	# SIGHUP, as when the connection is lost
 	refuse "-k and a hangup" "'$ns' is not deleted" env --default-signal=HUP \
 	       strace -qq -o /dev/null -e trace=ioctl \
 	       -e inject=ioctl:signal=SIGHUP:when="$when" \
@@ -91,7 +94,7 @@ test_nothing_lost() {
 	same "everything" "$nr" "$(filled "$data")"
 }
 
-# stdin is a terminal's, what is on it goes to $tmp/terminal
+# on_terminal COMMAND: run it on a terminal, whose output goes to $tmp/terminal
 on_terminal() {
 	script -qec "$1" /dev/null < /dev/null > "$tmp/terminal"
 }
@@ -113,7 +116,7 @@ test_no_terminal() {
 	same "everything" "$nr" "$(filled "$tmp/part")"
 }
 
-# The progress is there when the first CPU was read, the reader goes during the second.
+# Progress is shown after the first CPU; the reader goes away during the second.
 test_error_line() {
 	if [ "$(getconf _NPROCESSORS_ONLN)" -lt 2 ]; then
 		echo "one CPU: an error after progress is not tested"

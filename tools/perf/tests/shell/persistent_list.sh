@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -l lists namespaces of events for people and, in JSON, for programs
+# perf ctl -l lists namespaces as text and as JSON
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,19 +9,19 @@
 persistent_require
 
 page=$(getconf PAGE_SIZE)
-# Itself, not what is in the way to choose one of several
+# The real interpreter, not a wrapper that selects one of several
 python=$(${PYTHON:-python3} -c 'import sys; print(sys.executable)' 2> /dev/null)
 [ -n "$python" ] || echo "no python3: --json is not tested"
 
-# Nothing but the runs of mark, and those on one CPU
+# Record only the runs of mark, and only on one CPU
 only_marks=(-e "$exec_event" --filter "filename == \"$marker\"" -C 0)
 
 mark_on() {
 	taskset -c "$1" "$BASH" -c "for ((i = 0; i < $2; i++)); do $marker; done"
 }
 
-# The keys that there are, with the types that they have. What may be null is so
-# for those who may not see it, or where there is no such thing.
+# All keys with the types of their values. A value may be null if the user may not see it,
+# or if there is no such thing.
 cat > "$tmp/list.py" << 'EOF_PYTHON'
 import json, sys
 
@@ -102,12 +102,13 @@ for expression in sys.argv[3:]:
 	print(eval(expression))
 EOF_PYTHON
 
-# ask EXPRESSION...: of the namespace in the last --json, one a line in $tmp/out
+# ask EXPRESSION...: evaluate them for the namespace in the last --json, one line each in
+# $tmp/out
 ask() {
 	[ -z "$python" ] || check "schema" "$python" "$tmp/list.py" "$tmp/json" "$ns" "$@"
 }
 
-# asked WHAT EXPECTED LINE: what the last ask printed there
+# asked WHAT EXPECTED LINE: check LINE of the output of the last ask
 asked() {
 	[ -z "$python" ] || same "$1" "$2" "$(sed -n "$3p" "$tmp/out")"
 }
@@ -116,7 +117,7 @@ list_json() {
 	check "list for programs" sh -c "perf ctl -l --json $* > $tmp/json"
 }
 
-# fits WIDTH: nothing that was listed is wider
+# fits WIDTH: check that no line of the listing is wider
 fits() {
 	local widest
 
@@ -129,10 +130,10 @@ fits() {
 	fi
 }
 
-# A name that is cut at most widths, of an event that hardly ever happens
+# An event that hardly ever happens, with a name that most widths cut
 long_event=syscalls:sys_enter_rt_tgsigqueueinfo
 
-# list_at_widths STEP WHAT: no width of the terminal is too odd to list what there is
+# list_at_widths STEP WHAT: check that perf ctl -l works at all widths of the terminal
 list_at_widths() {
 	local width failed_at=
 
@@ -212,7 +213,8 @@ test_details() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# CLOCK_BOOTTIME is not that of the host in a container that came from another one.
+# In a container that was migrated from another host, CLOCK_BOOTTIME differs from the
+# host's.
 test_time_namespace() {
 	unshare -T --boottime 1000000 --fork true 2> /dev/null ||
 		{ echo "no time namespaces: not tested"; return; }
@@ -222,7 +224,7 @@ test_time_namespace() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# What is said of records is what is read of them.
+# The listing of the records agrees with the records that are read.
 test_records() {
 	local first last nr
 
@@ -255,7 +257,7 @@ test_records() {
 	check "read" perf record -e "persistent/$ns/" -o "$data"
 	first=$(perf script -i "$data" -F time --ns | sed -n '1s/[ .:]//gp')
 
-	# More than there is room for
+	# More records than the buffer has room for
 	mark_on 0 $((page / 32))
 	list_json --contents "$ns"
 	check "read" perf record -e "persistent/$ns/" -o "$data"
@@ -281,7 +283,7 @@ test_records() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# Without --contents nothing is said that only the records know.
+# Without --contents, perf does not read the records, and shows nothing from them.
 test_no_contents() {
 	check "create" perf record -P "$ns" "${only_marks[@]}" -m 1
 	mark_on 0 3
@@ -314,13 +316,13 @@ test_no_contents() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# mapped OPTION...: how many large buffers perf ctl maps, which is how they are read
+# mapped OPTION...: the number of large buffers that perf ctl maps to read them
 mapped() {
 	strace -f -qq -o "$tmp/trace" -e trace=mmap perf ctl "$@" > "$tmp/out" 2>&1
 	grep -c 'mmap(NULL, [0-9]\{9\}, .*MAP_SHARED' "$tmp/trace"
 }
 
-# A line for the buffers of all CPUs; with -v one for each of them
+# One line for the buffers of all CPUs; with -v, one for each CPU
 test_lines() {
 	local nr_cpus
 
@@ -344,7 +346,7 @@ no_pids() {
 	echo -pids > "$root/cgroup.subtree_control"
 }
 
-# Where the events of a cgroup are
+# Events of a cgroup are listed with its path.
 test_cgroup() {
 	root=$(awk '$3 == "cgroup2" { print $2 }' /proc/mounts | head -n 1)
 	if [ -z "$root" ] || ! grep -qw pids "$root/cgroup.controllers"; then
@@ -368,7 +370,7 @@ test_cgroup() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# What of a tracepoint is recorded
+# The filter of a tracepoint is listed.
 test_filter() {
 	check "create" perf record -P "$ns" -e "$exec_event" --filter "pid != 7" -e cpu-clock \
 	      -a -m 1
@@ -383,7 +385,7 @@ test_filter() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# What is in another alphabet is as wide as it looks.
+# The width of UTF-8 text is counted in characters, not in bytes.
 test_utf8() {
 	local name=$'\xc3\xa4\xc3\xb6\xc3\xbc'
 
@@ -397,7 +399,7 @@ test_utf8() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# Spares and snapshots are memory as well.
+# The memory includes spares and snapshots.
 test_memory() {
 	check "create" perf record -P "$ns" -e "$exec_event" -C 0 -m 16
 	check "take a snapshot" perf ctl -s "$ns"
@@ -418,7 +420,7 @@ test_memory() {
 }
 
 # shellcheck disable=SC2317 # check calls it
-# set_enabled ENABLED ID EVENT_ID: of one event, or of all if that is 0
+# set_enabled ENABLED ID EVENT_ID: enable or disable one event, or all if EVENT_ID is 0
 set_enabled() {
 	"$python" - "$@" << 'EOF_PYTHON'
 import ctypes, fcntl, os, struct, sys
@@ -470,7 +472,8 @@ test_off() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# A CPU that is offline, and one that has come and found no room
+# A CPU that is offline, and one that came online when the limit left no room for its
+# events
 test_cpus() {
 	local nr_cpus last others
 
@@ -526,9 +529,9 @@ all_back() {
 	echo 1 > "$online"
 }
 
-# A program may be called anything.
+# The name of a program may have any bytes.
 test_owner() {
-	# One that is valid, one that is none, one that is valid and no letter
+	# A valid UTF-8 character, an invalid byte, and a valid control character
 	local name=$'q"\\\xc3\xa9\xff\xc2\x9b'
 
 	ln -s "$(type -P perf)" "$tmp/$name"
@@ -548,7 +551,7 @@ test_nobody() {
 	type -P setpriv > /dev/null || { echo "no setpriv: not tested"; return; }
 	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 0 ] ||
 		{ echo "anybody may see all: not tested"; return; }
-	# Nobody may not come to where perf is.
+	# The user nobody may have no access to the directory of perf.
 	chmod 755 "$tmp"
 	cp "$(type -P perf)" "$tmp/perf"
 	if ! "${as[@]}" version > "$tmp/out" 2>&1; then

@@ -1,5 +1,5 @@
 #!/bin/bash
-# namespaces are written in the order of time, in short rounds and little memory
+# namespaces are written in time order and short rounds, in little memory
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -13,7 +13,7 @@ cpus=$(getconf _NPROCESSORS_ONLN)
 small=("${ns}_a" "${ns}_b" "${ns}_c")
 large=()
 
-# write_all NR: each of these makes a sample in each namespace, on all CPUs at the same time
+# write_all NR: make NR writes on all CPUs at once; each makes a sample in each namespace
 write_all() {
 	local cpu
 
@@ -23,7 +23,7 @@ write_all() {
 	wait
 }
 
-# read_all NS...: the options that name them
+# read_all NS...: set events[] to the options that read these namespaces
 read_all() {
 	local name
 
@@ -33,17 +33,17 @@ read_all() {
 	done
 }
 
-# dump FILE: its records as they are in there, whatever their times
+# dump FILE: its records in the order of the file, not of time
 dump() {
 	perf report -D --disable-order -i "$1" 2> /dev/null | grep PERF_RECORD_
 }
 
-# Times of the samples
+# times FILE: the times of the samples in the output of dump
 times() {
 	sed -n 's/^[0-9-]* \([0-9]*\) 0x[0-9a-f]* \[0x[0-9a-f]*\]: PERF_RECORD_SAMPLE.*/\1/p' "$1"
 }
 
-# in_order WHAT FILE: sorted, and in a round for each few MiB
+# in_order WHAT FILE: check that samples are sorted, with a round for each few MiB
 in_order() {
 	local size rounds
 
@@ -68,7 +68,7 @@ test_order() {
 
 	perf record -q "${events[@]}" -o - > "$tmp/pipe" 2> /dev/null
 	in_order "pipe" "$tmp/pipe"
-	# There may be others that write one byte.
+	# Other tasks may write one byte, too.
 	check "all samples" test "$(wc -l < "$tmp/times")" -ge $((3 * cpus * nr))
 	check "perf script of a pipe" sh -c "perf script -i - -F time < $tmp/pipe > $tmp/piped"
 	same "samples" "$(wc -l < "$tmp/times")" "$(grep -c : "$tmp/piped")"
@@ -83,11 +83,11 @@ test_order() {
 	check "it is not much smaller" test "$(stat -c %s "$data")" -gt $((18 * (2 << 20) / 20))
 }
 
-# Two of the buffers, and 64M
+# The limit of the memory in KiB: two of the buffers, and 64M
 mib=8
 limit=$(((2 * mib + 64) * 1024))
 
-# Each write makes a sample of more than 32K in each namespace: 280 do not fit into a buffer.
+# Each write makes a sample of more than 32K in each namespace: a buffer cannot hold 280.
 test_memory() {
 	local nr_ns=$((14 / cpus + 1)) i name
 	local stack="call-graph=dwarf,stack-size=32768"
@@ -112,7 +112,7 @@ test_memory() {
 	test_no_room
 }
 
-# As it waits until the end is read from the pipe, nothing is left for it to do.
+# When perf only waits for the reader of the last bytes, its memory has reached the peak.
 test_memory_pipe() {
 	local size pid peak
 
@@ -132,7 +132,7 @@ test_memory_pipe() {
 	check "it ends well" wait "$pid"
 }
 
-# With a file it looks at all samples again, for build ids.
+# With a file, perf reads all samples again to find build ids.
 test_memory_file() {
 	local peak
 
@@ -146,7 +146,8 @@ END
 	check "peak of ${peak}K into a file" test "$peak" -lt "$limit"
 }
 
-# There is room for the first 32M alone: nothing is missing, but it is not in order.
+# There is room for a copy of the first 32M only: nothing is missing, but it is not in
+# order.
 test_no_room() {
 	local whole parts
 
@@ -157,7 +158,7 @@ test_no_room() {
 			mount -t tmpfs -o size=1M none $dir || exit; done
 		TMPDIR= exec "$@"' sh perf record "${events[@]}" -o - 2> "$tmp/said" | wc -c)
 	check "a warning" grep -q 'there was no room for a copy of all buffers' "$tmp/said"
-	# Less a mark of eight bytes for each MiB
+	# There may be fewer marks of rounds: eight bytes for each MiB
 	check "nothing is missing" test "$parts" -le "$whole" -a "$parts" -gt $((whole - 8192))
 
 	# shellcheck disable=SC2016 # for the other shell

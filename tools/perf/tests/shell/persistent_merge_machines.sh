@@ -10,25 +10,26 @@ persistent_require
 require_numbers
 type -P unshare > /dev/null || skip "no unshare"
 
-# Machines are names of this host: numbers from 1 on are recorded by alpha, from 101 on by
-# beta, from 201 on by gamma, with a perf record of its own. Delta records what alpha does.
+# The machines are this host under several names: alpha records the numbers from 1 on,
+# beta from 101 on, gamma from 201 on, in a perf record without a namespace. Delta records
+# the same as alpha.
 alpha=$tmp/alpha.data
 beta=$tmp/beta.data
 gamma=$tmp/gamma.data
 delta=$tmp/delta.data
 
-# on_host NAME COMMAND...: with this as the name of the host
+# on_host NAME COMMAND...: run it with NAME as the host name
 on_host() {
 	# shellcheck disable=SC2016 # of the inner shell
 	unshare --uts sh -c 'echo "$0" > /proc/sys/kernel/hostname && exec "$@"' "$@"
 }
 
-# below LIMIT: the filter for what one of them records
+# below LIMIT: the filter for the hundred numbers below LIMIT, which one machine records
 below() {
 	echo "sig == 0 && pid < $((number_base + $1)) && pid >= $((number_base + $1 - 100))"
 }
 
-# number_on_cpus N...: on one CPU after the other, so that files are not in the order of time
+# number_on_cpus N...: use one CPU after the other, so that the files are not in time order
 number_on_cpus() {
 	local n cpus
 
@@ -70,12 +71,12 @@ record_machines() {
 	check "read delta's" on_host delta perf ctl -r "${ns}_delta" -o "$delta"
 }
 
-# merge OPTION...: what comes out is in $tmp/merged, what is said in $tmp/said
+# merge OPTION...: run perf data merge, with stdout in $tmp/merged and stderr in $tmp/said
 merge() {
 	perf data merge "$@" > "$tmp/merged" 2> "$tmp/said"
 }
 
-# merged: the numbers in there, in their order
+# merged: the numbers in $tmp/merged, in their order
 merged() {
 	local hex
 
@@ -84,7 +85,7 @@ merged() {
 	done | paste -s -d ' '
 }
 
-# told PATTERN: the last merge said that
+# told PATTERN: check that the last merge said so
 told() {
 	if grep -q -- "$1" "$tmp/said"; then
 		pass "it says '$1'"
@@ -122,7 +123,7 @@ test_order() {
 	same "numbers" "$all_gamma" "$(merged)"
 }
 
-# By perf script's wall-clock time, too
+# The times are the same as those that perf script prints.
 test_time() {
 	TZ=UTC merge "$alpha"
 	TZ=UTC perf script -F tod,event -i "$alpha" 2> /dev/null |
@@ -151,7 +152,8 @@ test_offsets() {
 	       perf data merge --offset omega=1 "$alpha" "$beta"
 }
 
-# move FILE SECONDS TO: as if wall-clock time of that machine was set when it was read
+# move FILE SECONDS TO: copy FILE to TO, with the wall-clock time of its machine moved by
+# SECONDS
 move() {
 	python3 - "$@" << 'END'
 import struct, sys, time
@@ -173,7 +175,7 @@ open(to, "wb").write(data)
 END
 }
 
-# A machine whose clock is known to be ahead; and one of which there are two files
+# A machine whose clock is known to be ahead, and two files of one machine
 test_clock_set() {
 	check "beta's clock is ahead" move "$beta" 100 "$tmp/ahead.data"
 	check "merge" merge "$alpha" "$tmp/ahead.data"
@@ -231,7 +233,7 @@ test_output() {
 	fi
 }
 
-# What perf record wrote to a pipe
+# A file in the format that perf record writes to a pipe
 test_stream() {
 	perf record -e "$number_event" --filter "$(below 400)" -a --clockid monotonic -o - \
 		bash -c "for i in 301 302 303; do kill -0 \$(($number_base + i)); done" \
@@ -240,7 +242,7 @@ test_stream() {
 	same "numbers" "$all_alpha 301 302 303" "$(merged)"
 }
 
-# Nothing is printed when a file cannot be merged, and each of them is named.
+# If any file cannot be merged, perf names each such file and prints no samples.
 test_refused() {
 	local file size
 

@@ -8,7 +8,7 @@
 
 persistent_require
 
-# Words that are events of other PMUs, but namespaces in persistent/.../
+# Names that are also events: in persistent/.../ they mean the namespace.
 test_words() {
 	local name
 
@@ -54,7 +54,7 @@ test_clock() {
 	       perf record -e cpu-clock -o "$data" -k sh -c true
 }
 
-# The times in a file are of one clock.
+# All times in a file must be of one clock.
 test_clock_of_namespace() {
 	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
 	check "create by a clock" perf record -P "${ns}2" -e cpu-clock -C 0 -m 1 -k mono

@@ -1,5 +1,5 @@
 #!/bin/bash
-# what perf record -P leaves out of records is there when they are read
+# fields that perf record -P leaves out of records are there when read
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -11,31 +11,31 @@ narrow=${prefix}_narrow
 persistent_require
 require_fill
 
-# shown FILE FIELDS: what is said of the marked program, without the moment of each
+# shown FILE FIELDS: the samples of the marked program without their times, sorted
 shown() {
 	perf script -i "$1" -F "comm,pid,tid,cpu,event,period,trace$2" 2> /dev/null |
 		grep -a "^ *${marker##*/} " | sed 's/^ *//; s/  */ /g' | sort
 }
 
-# times FILE: how many samples have none, or one before that of the last sample
+# times FILE: the number of samples without a time, or with one before the last sample's
 times() {
 	perf script -i "$1" -F time,event 2> /dev/null |
 		awk '{ if ($1 + 0 < last || !($1 + 0)) nr++; last = $1 + 0 } END { print nr + 0 }'
 }
 
-# sample_types FILE: of all events but those that tell of tasks
+# sample_types FILE: those of all events except the side-band events
 sample_types() {
 	perf evlist -v -i "$1" | grep -v '^#\|^dummy' |
 		sed 's/.*sample_type: \([^,]*\),.*/\1/' | sort -u
 }
 
-# held NS: how many records of fill() there were room for
+# held NS: set $held to the number of records of fill() that NS has room for
 held() {
 	check "read $1" perf ctl -r "$1" -o "$data.$1"
 	held=$(filled "$data.$1")
 }
 
-# left_out NS EVENT: of CPU and PERIOD, of IP, whose bits are 0x180 and 0x1
+# left_out NS EVENT: which of CPU and PERIOD (0x180) and IP (0x1) the samples lack
 left_out() {
 	perf ctl -l "$1" --json | python3 -c "
 import json, sys
@@ -73,7 +73,7 @@ test_same() {
 	perf ctl -d "$ns" "$narrow"
 }
 
-# Which is why they are left out
+# A buffer has room for more records if fields are left out.
 test_room() {
 	local ns_held held
 
@@ -91,7 +91,7 @@ test_room() {
 	perf ctl -d "$ns" "$narrow"
 }
 
-# A count is not the same in all records.
+# The event counts by the run time, so the period differs and must stay in the records.
 test_count() {
 	local stat=sched:sched_stat_runtime
 
@@ -107,7 +107,7 @@ test_count() {
 	perf ctl -d "$ns"
 }
 
-# With stacks a record may be as large as it can say, so that there is no room for more.
+# A record with a stack may have the maximum size already, so no field can be added to it.
 test_stack() {
 	check "stacks" perf record -P "$ns" -e "$exec_event" --call-graph dwarf,16384 -a -m 1M
 	mark 2

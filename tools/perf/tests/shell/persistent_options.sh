@@ -9,7 +9,7 @@
 persistent_require
 cgroups=/sys/fs/cgroup
 
-# frequency or period of an event, from the output of perf evlist -v
+# sampling EVENT: its frequency or period, from the output of perf evlist -v
 sampling() {
 	sed -n "s/^$1:.* { sample_period, sample_freq }: \([0-9]*\),.*/\1/p" "$tmp/evlist"
 }
@@ -36,7 +36,7 @@ test_one_cpu() {
 	check "call chains" sh -c "grep -A2 '$exec_event' $tmp/script | grep -q '^	'"
 }
 
-# Tasks move: reading one CPU takes what is known of them from all.
+# Tasks move between CPUs: a reader of one CPU needs the side-band records of all.
 test_read_one_cpu() {
 	local mover=$tmp/mover_$$
 
@@ -70,7 +70,7 @@ test_cgroup() {
 		echo "no cgroup2 at $cgroups: -G is not tested"
 		return
 	fi
-	# Until something is enabled below the root, not even perf_event is.
+	# Until a controller is enabled below the root, perf_event is not enabled either.
 	if ! grep -q . "$cgroups/cgroup.subtree_control"; then
 		enabled=y
 		echo +pids > "$cgroups/cgroup.subtree_control"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# namespaces of events that are read in another pid namespace have no wrong names
+# no wrong task names when read in another pid namespace
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -14,8 +14,8 @@ in_pid_ns=(unshare --pid --fork --mount-proc)
 inside=$tmp/inside_$$
 cp "$(type -P bash)" "$inside"
 
-# What is about to be sampled is older than the namespace, so that its name is in no record
-# of the buffers, and low pids are those of tasks that both sides have.
+# The sampled task is older than the namespace of events, so no record in the buffers has
+# its name. Low pids exist both inside and outside of the pid namespace.
 cat > "$tmp/make" << EOF_SCRIPT
 mkfifo $tmp/go
 $inside -c 'read -r < $tmp/go; for ((i = 0; i < 300000; i++)); do :; done' &
@@ -24,7 +24,7 @@ echo > $tmp/go
 wait
 EOF_SCRIPT
 
-# names FILE: of the tasks that were sampled, each with its pid
+# names FILE: the names of the sampled tasks, each with its pid
 names() {
 	perf script -i "$1" -F comm,pid 2> /dev/null | awk '{ print $1, $NF }' | sort -u
 }
@@ -36,7 +36,8 @@ test_container() {
 	same "how often" 1 "$(grep -c "another pid namespace" "$tmp/out")"
 	names "$data" > "$tmp/names"
 	check "what was in there" grep -q "^${inside##*/} " "$tmp/names"
-	# All that can be in there: it, who made it, and what is outside
+	# Only these can be in the file: the task itself, its creators, and tasks from
+	# outside
 	same "other names" "" "$(grep -v -e "^${inside##*/} " \
 		-e '^\(bash\|perf\|perf-exec\|swapper\|:-1\) ' "$tmp/names")"
 	refuse "with other events" "pids of another pid namespace than other events" \
@@ -51,7 +52,7 @@ test_host() {
 	says "it says so" "'$ns' has pids of another pid namespace"
 	names "$data" > "$tmp/names"
 	check "what was in there" grep -q "^${inside##*/} " "$tmp/names"
-	# In there, perf is the first process.
+	# Inside, the perf that reads has pid 1.
 	same "other names of the first one" "" "$(grep "^perf 1$" "$tmp/names")"
 
 	check "read outside" perf ctl -r "$ns" -o "$data"

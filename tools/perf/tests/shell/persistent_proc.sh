@@ -1,5 +1,5 @@
 #!/bin/bash
-# /proc shows what perf record --overwrite holds, and takes nothing from it
+# /proc shows the buffers of perf record --overwrite and leaves them as is
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,13 +9,13 @@
 persistent_require
 [ -e /proc/self/perf/ring-buffers ] || skip "the kernel does not show ring buffers in /proc"
 
-# has_buffers: does it have one for each CPU by now?
+# has_buffers: true if perf record has a buffer for each CPU
 has_buffers() {
 	[ "$(find "/proc/$pid/perf/ring-buffers" -name '*.txt' 2> /dev/null | wc -l)" -ge \
 	  "$(getconf _NPROCESSORS_ONLN)" ]
 }
 
-# records: has it begun to record?
+# records: true if perf record has begun to record
 records() {
 	mark 1
 	grep -qsh "filename=$marker " "/proc/$pid/perf/ring-buffers/"*.txt
@@ -35,7 +35,7 @@ stop() {
 	pid=
 }
 
-# read_all NUMBER: so many files, or a few more; all of them as often
+# read_all NUMBER: read at least NUMBER files, each equally often
 read_all() {
 	local files
 
@@ -62,7 +62,7 @@ test_reading() {
 		grep -c PERF_RECORD_LOST)"
 }
 
-# Of each CPU a stream, which perf reads as its own files
+# Each CPU has a .trace file, which perf reads like its own files.
 test_streams() {
 	local file n=0
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# namespaces of events are read while they are written, by many, as often as they like
+# many readers read a namespace repeatedly while it is written
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -8,7 +8,7 @@
 
 persistent_require
 
-# Where it was made is killed, which makes no difference.
+# The namespace outlives the shell that created it.
 test_creator_killed() {
 	sh -c "perf record -P $ns -e $exec_event -e cpu-clock/freq=99,name=clock/ -g -m 1024 -a;
 	       echo made; exec sleep 1000" > "$tmp/creator" 2>&1 &
@@ -36,7 +36,7 @@ test_two_readers() {
 	same "execs seen by the other" 20 "$(marks "$data.2")"
 }
 
-# All of before and all of the command, nothing twice
+# The file has all records from before and during the command, none twice.
 test_command() {
 	check "read with a command" \
 	      perf record -e "persistent/$ns/" -o "$data" -k \
@@ -50,7 +50,7 @@ test_command() {
 	same "records in the wrong round" "" "$(grep -i 'out of order' "$tmp/said")"
 }
 
-# A process that is dead when it is read has its name, and its functions have theirs.
+# Samples of a process that has exited have its name and the names of its functions.
 test_dead_process() {
 	awk '/^ *[^ ]/ && !/^\t/ { comm = $1 } / noploop$/ { print comm }' "$tmp/script" |
 		sort -u > "$tmp/comms"
@@ -62,7 +62,7 @@ build_ids() {
 	perf buildid-list -i "$data" | sort
 }
 
-# They are of those in buffers that somebody else made. Compressing does not cost them.
+# The build ids of programs in the samples are in the file, also if it is compressed.
 test_build_ids() {
 	local ids options
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -P keeps events in the kernel, perf ctl looks after them
+# perf record -P keeps events in the kernel, perf ctl manages them
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,7 +9,7 @@
 persistent_require
 cd "$tmp" || exit 1
 
-# 3M, or 1088K: in a unit of which it is a whole number
+# kib SIZE: a size such as 3M or 1088K in KiB
 kib() {
 	case $1 in
 	*G)	echo $((${1%G} * 1024 * 1024)) ;;
@@ -34,8 +34,8 @@ test_create() {
 	same "state" on "$(column STATE)"
 	same "events" "$exec_event,clock" "$(column EVENTS)"
 	same "CPUs" "$online" "$(column CPUS)"
-	# Both events of a CPU share 256 pages; a quarter, but not less than 256K, is
-	# for tasks and maps.
+	# Both events of a CPU share 256 pages. The buffer for tasks and maps has a
+	# quarter of that, but at least 256K.
 	same "buffers in KiB" $(((256 * page_kib + 256) * nr_cpus)) "$(kib "$(column BUFFER)")"
 	same "owner" root "$(column OWNER)"
 }
@@ -56,7 +56,7 @@ test_read_again() {
 test_kill() {
 	check "read and delete, given twice" \
 	      perf record -e "persistent/$ns/" -e "persistent/$ns/" -a -o "$data" -k
-	# Seven, two, and those of test_mixed
+	# Seven, two, and the two of test_mixed
 	same "execs" 11 "$(marks "$data")"
 	check "it is gone" gone "$ns"
 	check "an empty list" perf ctl -l
@@ -75,7 +75,7 @@ test_mixed() {
 	done
 }
 
-# However often it is given, each record is read once.
+# If a namespace is given several times, each record is still read once.
 test_twice() {
 	local config
 

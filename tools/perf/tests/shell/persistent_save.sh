@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl save writes each snapshot of a namespace of events to one file
+# perf ctl save writes each snapshot of a namespace to one file
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -17,7 +17,7 @@ has_more() {
 	[ "$count" -gt "$before" ]
 }
 
-# Killed anywhere, it goes on where it was.
+# Wherever perf ctl save is killed, the next one continues from there.
 test_killed() {
 	local i n=0 last=24 before all count
 
@@ -53,7 +53,8 @@ test_killed() {
 	same "what is left behind" "" "$(find "$dir" -name "*.tmp*")"
 }
 
-# The oldest go, and are not saved again. Nor is what somebody takes away.
+# Limits remove the oldest files. A file that is gone is not saved again, whoever removed
+# it.
 test_limits() {
 	local file size
 
@@ -79,7 +80,7 @@ test_limits() {
 	finish_saving
 }
 
-# What the kernel could not keep is reported by number.
+# Snapshots that were deleted before they were saved are reported by number.
 test_missing() {
 	check "keep two" perf ctl --keep 2 "$ns"
 	take 28 29 30 31
@@ -102,7 +103,7 @@ ran() {
 	[ "$(cat "$tmp/ran" 2> /dev/null)" = "$1" ]
 }
 
-# It runs once for each file, also if it is slow, or fails.
+# The command runs once for each file, even if it is slow or fails.
 test_command() {
 	local hand trigger n
 
@@ -128,11 +129,11 @@ test_command() {
 		   "$tmp/saves"
 	kill -9 "$saver"
 	wait "$saver" 2> /dev/null || :
-	# The one that is left behind
+	# Let the command that outlived its perf ctl save go on.
 	echo >&9
 	eventually "it ran for the other" ran "$hand"$'\n'"$trigger"
 	rm "$tmp/ran"
-	# Nobody knows that it did.
+	# perf ctl save was killed, so the next one does not know that the command has run.
 	# shellcheck disable=SC2016 # for the other shell
 	save -- sh -c 'echo "$PERF_NAMESPACE,$PERF_SNAPSHOT,$PERF_TRIGGER,$PERF_NOTE,$PERF_FILE" \
 			>> '"$tmp/ran"
@@ -146,7 +147,7 @@ test_command() {
 	check "remove the trigger" perf ctl -t "$ns" --remove 1
 }
 
-# A full disk: it is said once, and saved when there is room.
+# A full disk is reported once, and the snapshots are saved when there is room.
 test_full() {
 	local saved=$dir
 
@@ -188,7 +189,7 @@ is_saved() {
 	compgen -G "$(file_of "$1")" > /dev/null
 }
 
-# With less room on the disk than the limit, what is oldest goes for what is new.
+# If the disk is full before a limit is reached, the oldest files make room for new ones.
 test_full_limit() {
 	local ns=${prefix}_full dir=$tmp/small
 	local gone="WARNING: the disk is full: .*/$ns\..*"
@@ -209,7 +210,8 @@ test_full_limit() {
 	finish_saving
 	same "what is there without a limit" "1 2 3 4" "$(saved)"
 
-	# One may be a bit smaller than the next: two have room for it in any case.
+	# The oldest file may be a bit smaller than the new one; then a second one goes,
+	# too.
 	save --max-total 1G
 	eventually "the new one is saved" is_saved 5
 	finish_saving
@@ -242,7 +244,7 @@ test_refused() {
 	refuse "two at once" "Another 'perf ctl save' of '$ns'" perf ctl save "$ns" --to "$dir"
 }
 
-# What there is of a namespace that is deleted is saved, in any case.
+# When a namespace is deleted, snapshots that it still has are saved.
 test_deleted() {
 	local names
 
@@ -271,7 +273,7 @@ delete_tmpfs() {
 	gone tmpfs || perf ctl delete tmpfs "tmpfs.*"
 }
 
-# Its own name makes no file one that is not whole.
+# For a namespace called "tmpfs", its files must not be taken for temporary ones (.tmp).
 test_name() {
 	local ns=tmpfs dir=$tmp/tmpfs
 
@@ -300,7 +302,7 @@ test_name() {
 	finish_saving
 }
 
-# What others have put into the directory is neither written to nor waited for.
+# Links and FIFOs that others put into the directory are neither written to nor waited for.
 test_links() {
 	local ns=${prefix}_links dir=$tmp/links victim=$tmp/victim
 
@@ -314,7 +316,7 @@ test_links() {
 	rm "$dir/.$ns.lock"
 	save
 	eventually "nobody waits for a FIFO" is_saving
-	# What was there before is removed at the start.
+	# Plant this link after the start, which would have removed it.
 	ln -s "$victim" "$dir/.$ns.marks.tmp"
 	take 1
 	eventually "it is saved" has_saved 1
@@ -325,7 +327,7 @@ test_links() {
 	whole 1
 }
 
-# One descriptor for the snapshot, and one too few for a pipe
+# A limit of files with room for the descriptor of a snapshot, but not for a pipe as well
 second_free_fd() {
 	local nr=0 free=0
 
@@ -336,7 +338,7 @@ second_free_fd() {
 	echo "$nr"
 }
 
-# What perf cannot have for a while does not end it.
+# A temporary lack of files does not end perf ctl save.
 test_passing() {
 	local ns=${prefix}_passing dir=$tmp/passing nr before=-1
 
@@ -344,7 +346,7 @@ test_passing() {
 	keep_numbers "$ns" -a -m 64K
 	save
 	eventually "save" is_saving
-	# It may still be looking for what there is.
+	# Wait until it has stopped opening files at its start.
 	until nr=$(second_free_fd) && [ "$nr" = "$before" ]; do
 		before=$nr
 		sleep 1

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl save keeps up with snapshots at half of its rate, and counts at twice of it
+# perf ctl save at half of its rate loses nothing, at twice reports losses
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2119,SC2154 # save has options; the library sets them
@@ -12,17 +12,17 @@ persistent_require
 require_numbers
 [ -e "/proc/$$/task/$$/children" ] || skip "the kernel does not list children"
 
-# What a rate is, is counted in files, whatever the time that one takes: at half of it save
-# has written all but one of the snapshots when the next is taken, and at twice of it two
-# are taken for each file.
+# The rate counts files, not time. At half of the rate, perf ctl save has written all but
+# one of the snapshots when the next is taken. At twice the rate, two snapshots are taken
+# for each file that it writes.
 
-# take_next: the snapshot of number $taken, which is the number in it, too
+# take_next: take snapshot number $taken, which has this number as its record
 taken=0
 take_next() {
 	take $((++taken))
 }
 
-# count_is COUNT: so many files there are, or more
+# count_is COUNT: true if there are at least COUNT files
 # shellcheck disable=SC2317 # eventually calls it
 count_is() {
 	local count
@@ -31,7 +31,8 @@ count_is() {
 	[ "$count" -ge "$1" ]
 }
 
-# soon COMMAND...: waits for it without a pause, as what it waits for is short
+# soon COMMAND...: retry without a pause until it succeeds, as its condition holds only
+# briefly
 soon() {
 	local end=$((SECONDS + 120))
 
@@ -45,7 +46,7 @@ is_locked() {
 	[ -e "$dir/.$ns.lock" ] && ! flock -n "$dir/.$ns.lock" true
 }
 
-# kill_saver PLACE
+# kill_saver PLACE: kill perf ctl save at one of five places
 kill_saver() {
 	local count before
 
@@ -66,7 +67,7 @@ kill_saver() {
 	saver=
 }
 
-# said_missing: what save has reported, by number
+# said_missing: the numbers of the snapshots that perf ctl save has reported as deleted
 said_missing() {
 	sed -n "s/^WARNING: '$ns\.\([0-9]*\)' was deleted .*/\1 \1/p
 		s/^WARNING: '$ns\.\([0-9]*\)' to '$ns\.\([0-9]*\)' were deleted .*/\1 \2/p" \
@@ -76,7 +77,8 @@ said_missing() {
 		done
 }
 
-# Each is in one file, once, and nothing is missing, though it is killed ten times.
+# Each snapshot is in one file and none is missing, although perf ctl save is killed ten
+# times.
 test_half() {
 	local kills=0 i
 
@@ -107,8 +109,8 @@ is_stopped() {
 	[[ $stat = *") T "* ]]
 }
 
-# What is not in a file is reported, once. As it writes nothing while two are taken for each
-# file, more of them wait than the kernel keeps.
+# Each snapshot that is not in a file is reported once. perf ctl save is stopped while two
+# snapshots are taken for each file, so more of them wait than the kernel keeps.
 test_twice() {
 	local keep=4 written=0 first=$((taken + 1)) count before i lost
 
@@ -133,7 +135,8 @@ test_twice() {
 	finish_saving
 	said_missing > "$tmp/missing"
 	lost=$(wc -l < "$tmp/missing")
-	# One more than are kept can be saved: the one that is being written.
+	# In addition to the snapshots that are kept, the one that is being written can be
+	# saved.
 	check "$lost of $((taken - first + 1)) are missing" test "$lost" -ge $((written - keep - 1))
 	for i in $(saved); do
 		[ "$i" -lt "$first" ] || { echo "$i" >> "$tmp/missing"; whole "$i"; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl save ends when it is told to, and says what it did not save
+# perf ctl save ends on a signal and tells what it did not save
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -12,7 +12,7 @@ persistent_require
 require_numbers
 [ -e "/proc/$$/task/$$/children" ] || skip "the kernel does not list children"
 
-# What is being saved is finished, whatever the reader is told.
+# perf ctl save finishes the current file, even if its child gets signals, too.
 test_reader() {
 	take 1
 	save
@@ -27,7 +27,7 @@ test_reader() {
 	whole 1
 }
 
-# Unless somebody cannot wait.
+# A second signal ends it at once.
 test_twice() {
 	take 2
 	save
@@ -38,7 +38,7 @@ test_twice() {
 	ended 0
 	says "it is not saved" "'$ns.2' is not saved"
 	same "what is left behind" "" "$(find "$dir" -name "*.tmp*")"
-	# With a parent that does not want to know what becomes of children
+	# Start it with SIGCHLD ignored, as some parents do
 	! env --ignore-signal=CHLD true 2> /dev/null || run=(env --ignore-signal=CHLD)
 	save
 	run=()
@@ -52,7 +52,7 @@ ran() {
 	[ "$(paste -s -d ' ' "$tmp/ran" 2> /dev/null)" = "$1" ]
 }
 
-# One that is stopped runs again, also if it catches the signal.
+# A command that is stopped runs again the next time, even if it catches the signal.
 test_command() {
 	# shellcheck disable=SC2016 # for the other shell
 	save -- sh -c 'trap "kill \$!; exit 20" TERM
@@ -74,7 +74,7 @@ test_command() {
 	says "it is killed if it does not end" "'sh' of '$ns.4' ended with signal 9"
 }
 
-# Files go when there are too many; the one that the command has stays.
+# Limits remove files, but not the one that the command is using.
 test_prune() {
 	mkfifo "$tmp/go"
 	exec 9<> "$tmp/go"
@@ -104,7 +104,7 @@ test_prune() {
 	same "how often it failed" 0 "$(grep -c "exit status" "$tmp/out")"
 }
 
-# However many were taken since it looked the last time
+# Any number of snapshots may have been taken and deleted since it looked the last time.
 test_deleted() {
 	local many=()
 

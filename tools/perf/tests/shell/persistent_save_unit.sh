@@ -1,5 +1,5 @@
 #!/bin/bash
-# a unit for systemd that saves snapshots, with the capabilities that it says
+# a systemd unit saves snapshots with the capabilities it declares
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -10,11 +10,11 @@ units=$(dirname "$0")/../../scripts/systemd
 unit=$units/perf-flight-snapshots.service
 [ -e "$unit" ] || skip "no unit at $unit"
 
-# Without perf where it says it is, the command is all that is not there.
+# Replace the path of perf: it may not exist. Everything else must.
 if type -P systemd-analyze > /dev/null; then
 	cp "$units"/perf-flight*.service "$tmp"
 	sed -i "s|/usr/bin/perf|$(type -P true)|" "$tmp"/*.service
-	# It looks there for those that are required.
+	# systemd-analyze finds required units there.
 	SYSTEMD_UNIT_PATH=$tmp: check "the unit" \
 		systemd-analyze verify "$tmp/perf-flight-snapshots.service"
 	same "complaints" "" "$(cat "$tmp/out")"
@@ -44,7 +44,7 @@ is_saved() {
 	[ -e "$(echo "$tmp"/perf-flight/flight.*.1.*.data)" ]
 }
 
-# The rest of it is for systemd to do, which is not there to do it.
+# The sandbox of the unit needs a running systemd, so only its capabilities are tested.
 echo "the sandbox of the unit is not tested: its capabilities are"
 caps=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
 command=$(sed -n 's/^ExecStart=//p' "$unit" | sed "s|/usr/bin/perf|perf|; s|%S|$tmp|")

@@ -11,13 +11,13 @@ persistent_require
 exit_event=sched:sched_process_exit
 last=$(($(getconf _NPROCESSORS_ONLN) - 1))
 
-# exits FILE: how many of the runs of the marker ended in there
+# exits FILE: the number of exits of the marker in FILE
 exits() {
 	perf script -i "$1" -F comm,event 2> /dev/null |
 		grep -c "^ *$(basename "$marker" | cut -c 1-15) .*$exit_event" || true
 }
 
-# in_order FILE: its records have times that do not go back
+# in_order FILE: check that the times of its records do not go back
 in_order() {
 	perf script -i "$1" -F time 2> /dev/null | tr -d ' :' > "$tmp/times"
 	check "there are records" test -s "$tmp/times"
@@ -48,7 +48,7 @@ test_mixed() {
 	in_order "$data"
 }
 
-# An event without call chains is not given those of the others.
+# An event without call chains must not get the call chains of another one.
 test_chains() {
 	check "create with call chains" perf record -P "${ns}3" -e cpu-clock -g -a
 	check "read with an event that has none" \
@@ -74,7 +74,7 @@ test_cpus() {
 	check "read CPUs $list" perf record -e "persistent/$ns/" -C "$list" -o "$data"
 	same "CPUs" "[000] [00$last]" \
 	     "$(perf script -i "$data" -F cpu 2> /dev/null | sort -u | xargs)"
-	# taskset itself is no marker, and the marker stays where it was put.
+	# The exec of taskset does not count, and the marker stays on its CPU.
 	perf record -e "persistent/$ns/" -C 1 -o "$data.1" > /dev/null 2>&1
 	perf record -e "persistent/$ns/" -o "$data.all" > /dev/null 2>&1
 	if [ "$last" = 2 ]; then

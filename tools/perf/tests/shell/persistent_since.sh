@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl wait tells scripts of each snapshot once
+# perf ctl wait --since reports each snapshot once
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,7 +9,7 @@
 persistent_require
 require_numbers
 
-# waits EXPECTED OPTION...: the name that is printed
+# waits EXPECTED OPTION...: check the name that perf ctl wait prints
 waits() {
 	local expected=$1
 
@@ -43,7 +43,7 @@ test_since() {
 	same "the next one" "$ns.3" "$(cat "$tmp/name")"
 }
 
-# In a loop, with more taken than it could look at between two calls
+# A loop sees each snapshot, even if several are taken between two calls.
 test_loop() {
 	local name n=3 seen=()
 
@@ -73,7 +73,7 @@ test_missing() {
 	same "exit status when nothing comes" 2 "$status"
 }
 
-# What is deleted before it can look is named as well.
+# A snapshot that is deleted before perf ctl wait sees it is reported, too.
 test_late() {
 	perf ctl wait "$ns" --since 11 > "$tmp/name" 2> "$tmp/said" &
 	eventually "wait" waiting
@@ -88,7 +88,8 @@ test_late() {
 	      grep -q "WARNING: '$ns.12' was deleted before it was reported" "$tmp/said"
 }
 
-# Snapshots of an earlier namespace of that name are not missing: they have their numbers.
+# Snapshots that remain from an earlier namespace of this name use up their numbers: the
+# new namespace skips these, and perf ctl wait must not report them as missing.
 test_anew() {
 	local last=$ns.13 twelve=()
 

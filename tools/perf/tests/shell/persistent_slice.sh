@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -r reads a part of a namespace: by time, by CPU, by size, into a pipe
+# perf ctl -r reads parts of a namespace: by time, CPU, size, to a pipe
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -8,7 +8,7 @@
 
 persistent_require
 
-# The time of each run of the marker, in the order of time
+# mark_times FILE: the time of each run of the marker, sorted by time
 mark_times() {
 	perf script --ns -i "$1" -F time,event,trace 2> /dev/null |
 		sed -n "s|^ *\([0-9.]*\): *sched:sched_process_exec: filename=$marker .*|\1|p"
@@ -40,13 +40,13 @@ test_bounds() {
 	      --to "${times[4]}"
 	same "execs in between" "${times[*]:1:4}" "$(mark_times "$data" | xargs)"
 
-	# What a time is for perf report, it is here.
+	# perf script --time selects the same samples for the same times.
 	perf script -i "$data" --time "${times[1]},${times[4]}" > "$tmp/by_script" 2> /dev/null
 	perf script -i "$data" > "$tmp/by_ctl" 2> /dev/null
 	check "as perf script --time" cmp "$tmp/by_script" "$tmp/by_ctl"
 }
 
-# Who ran is known, though it was said before the slice, and he is dead.
+# A task that has exited is known, although its records are older than the slice.
 test_names_before() {
 	local start
 
@@ -66,14 +66,15 @@ test_last() {
 	same "execs" 6 "$(marks "$data")"
 	check "60 minutes" perf ctl -r "$ns" -o "$data" --last 60m
 	same "execs" 6 "$(marks "$data")"
-	# Too short for anything to be in there but what comes while it is read
+	# So short that only events during the read can be in the slice
 	check "a nanosecond" perf ctl -r "$ns" -o "$data" --last 1ns
 	same "execs" 0 "$(marks "$data")"
 	check "a microsecond" perf ctl -r "$ns" -o "$data" --last 1us
 	same "execs" 0 "$(marks "$data")"
 }
 
-# perf with it is a day later, of which the clock of the records knows nothing
+# A library that moves CLOCK_BOOTTIME, and not the clock of the records, a day ahead for
+# perf, as if the machine had been suspended for a day
 build_suspend() {
 	cat > "$tmp/suspend.c" <<- "EOF"
 	#define _GNU_SOURCE
@@ -104,13 +105,13 @@ test_suspend() {
 	check "an hour, a day later" env LD_PRELOAD="$tmp/suspend.so" \
 	      perf ctl -r "$past.1" -o "$data" --last 1h
 	same "execs" 2 "$(marks "$data")"
-	# To take it was an exec, too.
+	# The perf that took the snapshot was an exec after the marks.
 	check "a nanosecond" env LD_PRELOAD="$tmp/suspend.so" \
 	      perf ctl -r "$past.1" -o "$data" --last 1ns
 	same "execs" 0 "$(marks "$data")"
 }
 
-# An event with a clock of its own is asked in terms of that clock.
+# --last works with the clock of the namespace, here CLOCK_MONOTONIC.
 test_clock() {
 	check "CLOCK_MONOTONIC" \
 	      perf record -P "${ns}_mono" -e "$exec_event" -m 8 -a --clockid monotonic
@@ -134,7 +135,7 @@ test_size() {
 	all=$(samples "$data")
 	size=$(size_of "$data")
 
-	# Less than what there is by more than comes while it is read
+	# The limit is lower by more than the records that are added during a read.
 	size=$((size - 30000))
 	check "--max-size" perf ctl -r "$ns" -o "$data" --max-size ${size}B
 	says "what it does" 'max-size leaves out [0-9]* older records'
@@ -142,11 +143,12 @@ test_size() {
 	check "fewer samples" test "$(samples "$data")" -lt "$all"
 	check "some samples" test "$(samples "$data")" -gt 0
 
-	# The newest are there, and none is missing between them.
+	# The file has the newest samples, without gaps.
 	perf script --ns -i "$data" -F cpu,time,event > "$tmp/newest" 2> /dev/null
 	check "read all" perf ctl -r "$ns" -o "$data"
 	perf script --ns -i "$data" -F cpu,time,event > "$tmp/all" 2> /dev/null
-	# One CPU is read after the other, so compare up to where the first one ends.
+	# perf reads one CPU after the other, so compare only up to the end of the first
+	# one.
 	first=$(sed -n '1s/.* \([0-9.]*\): .*/\1/p' "$tmp/newest")
 	last=$(awk '{ last[$1] = $2 } END { for (cpu in last) print last[cpu] + 0 }' \
 		CONVFMT=%.9f OFMT=%.9f "$tmp/newest" | sort -g | head -n 1)

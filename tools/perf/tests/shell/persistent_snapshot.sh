@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -s sets aside what namespaces of events hold, and loses nothing
+# perf ctl -s takes snapshots of namespaces and loses no records
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -10,12 +10,12 @@ persistent_require
 require_numbers
 max_persistent=/proc/sys/kernel/perf_event_max_persistent
 
-# snapshots NS: the numbers of those that there are
+# snapshots NS: the numbers of the existing snapshots
 snapshots() {
 	find "$persistent_pmu/events/" -name "$1.*" | sed "s/.*\.//" | sort -n | paste -s -d ' '
 }
 
-# state NS EXPECTED
+# state NS EXPECTED: check the state that perf ctl -l shows
 state() {
 	check "list $1" perf ctl -l "$1"
 	same "state of $1" "$2" "$(column STATE)"
@@ -38,7 +38,7 @@ test_snapshot() {
 	check "perf report" sh -c "perf report -i $data --stdio 2>&1 | grep -q '100.00%'"
 }
 
-# Who ran before it was taken has its name in there.
+# A task that ran before the snapshot was taken has its name in the snapshot.
 test_sideband() {
 	local said=$tmp/side_$$
 
@@ -51,7 +51,8 @@ test_sideband() {
 	holds "$ns" ""
 }
 
-# In one file each record is there once, and the same event is one event.
+# When a namespace and its snapshots are read into one file, each record is there once,
+# and their common event is one event.
 test_several() {
 	number 6
 	check "read all" perf record -e "persistent/$ns/" -e "persistent/$ns.1/" \
@@ -109,7 +110,7 @@ test_clear() {
 	same "no snapshot comes of it" "4 5 6" "$(snapshots "$ns")"
 }
 
-# What is said of tasks keeps the buffers that it has.
+# buffers NS: the sizes of its buffers; --resize does not change those for tasks
 buffers() {
 	perf ctl -l -v "$1" | awk '$1 == "0" && $2 ~ /^(events|tasks)$/ { print $2, $3 }' |
 		sort -u | paste -s -d ' '
@@ -127,7 +128,8 @@ test_resize() {
 	holds "$ns" "11"
 }
 
-# Of what perf record runs while it reads: it calls the function that is its argument.
+# The script that perf record runs while it reads. It calls the function that is its
+# argument.
 write_reader_script() {
 	cat > "$tmp/script" <<-EOF
 		. "$tmp/functions"
@@ -152,7 +154,7 @@ read_on() {
 			perf ctl -s "$ns"
 		fi
 	done
-	# And one that is not waited for
+	# The last snapshot comes without waiting for the reader.
 	number 25
 	perf ctl -s "$ns"
 	number 26
@@ -163,7 +165,7 @@ stopped() {
 	grep -q "^State:.*T" "/proc/$1/status"
 }
 
-# Too slow for two of them: one it never saw.
+# The reader is stopped while two snapshots are taken, so it never sees the first one.
 # shellcheck disable=SC2317
 read_slowly() {
 	number 31
@@ -190,7 +192,7 @@ test_follow() {
 	same "numbers" "26 31 32 34" "$(numbers "$tmp/live")"
 }
 
-# No record is in two of them or in none, whenever they are taken.
+# Each record is in exactly one snapshot, whenever the snapshots are taken.
 test_all() {
 	local i last
 
@@ -210,7 +212,7 @@ test_all() {
 		last=$(numbers "$data")
 		[ -z "$last" ] || echo "$last"
 	done > "$tmp/all"
-	# The writer may go to a CPU whose buffer is still to be replaced.
+	# Sort the numbers: the writer may move to a CPU whose buffer is replaced later.
 	same "numbers" "$(seq 2000 | paste -s -d ' ')" \
 	     "$(tr ' ' '\n' < "$tmp/all" | sort -n | paste -s -d ' ')" > "$tmp/said"
 	sed 's/\(.\{,60\}\).*/\1/' "$tmp/said"
@@ -220,7 +222,7 @@ uptime_ms() {
 	awk '{ print int($1 * 1000) }' /proc/uptime
 }
 
-# The end of it is when it was taken, however long ago that is.
+# For --last, a snapshot ends when it was taken, however long ago that is.
 test_last() {
 	local start last
 
@@ -277,7 +279,8 @@ test_refused() {
 	check "nothing is lost" is_in "$data" 41
 }
 
-# Readers do not keep more of them than the owner asked for.
+# Readers that hold deleted snapshots cannot make the kernel keep more of them without a
+# limit.
 # shellcheck disable=SC2317 # eventually calls it
 has_mapped() {
 	[ -e "$tmp/mapped_$1" ]
@@ -287,7 +290,7 @@ test_too_many_mapped() {
 	local n=0 pids=()
 
 	keep_numbers "${ns}_held" -C 0 -m 1
-	# Readers open it for as long as they have a command.
+	# Readers hold the snapshot open until their command ends.
 	mkfifo "$tmp/go"
 	exec 9<> "$tmp/go"
 	while ((++n < 10)) && perf ctl -s --keep 1 "${ns}_held" > "$tmp/said" 2>&1; do
@@ -296,7 +299,7 @@ test_too_many_mapped() {
 		pids+=($!)
 		eventually "a reader has $n" has_mapped "$n" || break
 	done
-	# Three sets: one in use, one kept, and another that a reader has
+	# Three sets of buffers: one in use, one kept, and one that a reader holds
 	same "taken, with one kept and readers of all" 2 $((n - 1))
 	check "it says why" grep -q "readers have too many deleted snapshots mapped" "$tmp/said"
 	check "the log says who" sh -c "dmesg | grep -q 'persistent/${ns}_held/.*perf'"
@@ -311,13 +314,13 @@ test_too_many_mapped() {
 	check "delete" perf ctl -d "${ns}_held" "${ns}_held.*"
 }
 
-# All namespaces and snapshots of a user are within what the user may lock.
+# The limit of locked memory of a user covers all namespaces and snapshots of that user.
 test_locked_memory() {
 	local size user=() n=0
 
 	require_nobody || return 0
 	user=("${nobody[@]/=-all/=-all,+perfmon}" --ambient-caps=+perfmon "$tmp/perf")
-	# What one takes in KiB: it has more buffers for tasks, on all CPUs.
+	# The KiB that one namespace needs: its buffer, and buffers for tasks on all CPUs
 	size=$((1028 + 260 * $(getconf _NPROCESSORS_ONLN)))
 	(
 		ulimit -l $((2 * size))
@@ -349,7 +352,7 @@ test_nobody() {
 	       "$tmp/perf" ctl --spares 9 "$ns"
 }
 
-# They outlive what they were taken of.
+# Snapshots outlive their namespace.
 test_delete() {
 	local last
 
@@ -370,7 +373,7 @@ test_delete() {
 	refuse "none are left" "There are no snapshots of '$ns'" perf ctl -d "$ns.*"
 }
 
-# One that the kernel was faster to delete does not keep the others.
+# If one snapshot is gone already, the others are still deleted.
 test_delete_many() {
 	type -P strace > /dev/null || { echo "no strace: not tested"; return; }
 	check "create" perf record -P "${ns}2" -e cpu-clock -C 0 -m 1

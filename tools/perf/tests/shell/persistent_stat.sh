@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf stat counts what namespaces hold
+# perf stat counts the events of namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -8,7 +8,7 @@
 
 persistent_require
 
-# What the last command said of an event, all its lines added up. The times of
+# counted EVENT: the sum of all its counts in the output of the last command. The times of
 # -I and the CPUs of -A come before the count.
 counted() {
 	awk -F, -v event="$1" '
@@ -16,7 +16,7 @@ counted() {
 		END { print seen ? sum : "nothing" }' "$tmp/out"
 }
 
-# totals WHAT COUNT [OPTION...]
+# totals WHAT COUNT [OPTION...]: check the number of execs that perf stat counts
 totals() {
 	local what=$1 count=$2
 
@@ -25,7 +25,7 @@ totals() {
 	same "$what" "$count" "$(counted "$exec_event")"
 }
 
-# marks_command COUNT: a command of so many execs
+# marks_command COUNT: a command with COUNT execs of the marker
 marks_command() {
 	echo "for i in $(seq -s ' ' "$1"); do $marker; done"
 }
@@ -41,7 +41,7 @@ test_totals() {
 	totals "the same again" 5
 }
 
-# What was counted before does not count, and is not lost.
+# With a command, earlier counts are left out; they are not reset.
 test_command() {
 	totals "a command" 3 -a sh -c "$(marks_command 3)"
 	totals "a command without -a" 2 sh -c "$(marks_command 2)"
@@ -74,7 +74,7 @@ test_cpus() {
 	same "all CPUs" 20 "$sum"
 }
 
-# Beside them, other events count the command alone.
+# Other events beside a namespace count for the command only.
 test_mixed() {
 	local word last faults others
 
@@ -86,13 +86,13 @@ test_mixed() {
 		faults=$(counted faults)
 		others=$(counted page-faults)
 		check "the others count" test "$others" -gt 0
-		# -a: the same faults, but not from the same instant on
+		# With -a both count the same faults, but do not start at the same instant.
 		[ "$word" ] ||
 			check "those of all tasks are no less" test "$faults" -ge "$others"
 	done
 }
 
-# The format of perf stat record has no place for tracepoints.
+# perf stat record cannot store tracepoints, so use page faults.
 test_file() {
 	local said
 
@@ -104,7 +104,7 @@ test_file() {
 	check "delete" perf ctl -d "${ns}2"
 }
 
-# refuse_option WHY OPTION...
+# refuse_option WHY OPTION...: check that perf stat refuses OPTION and says WHY
 refuse_option() {
 	local why=$1
 
@@ -140,7 +140,7 @@ test_unchanged() {
 	totals "all since it was made" 24
 }
 
-# Nobody counts without the right to count.
+# The user nobody may not count events of a namespace.
 test_nobody() {
 	local status=0
 

@@ -1,8 +1,8 @@
 #!/bin/bash
-# samples of processes that are dead have the names of their libraries and functions
+# samples of dead processes have names of their libraries and functions
 # SPDX-License-Identifier: GPL-2.0
 #
-# PERSISTENT_SYMBOLS_PROCESSES is how many there are.
+# PERSISTENT_SYMBOLS_PROCESSES sets the number of processes.
 
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
@@ -74,8 +74,9 @@ run() {
 	done
 }
 
-# What is right: in one's own library one's own function, or what the compiler
-# puts into each; elsewhere, any function. Between fork and exec it is the shell.
+# A sample in a test library is right if it is the library of its process, and the
+# function is that of the process or one that the compiler adds. Elsewhere, any function
+# is right. Skip samples between fork and exec, when the process is still the shell.
 count_samples() {
 	awk -v shell="$(cat /proc/$$/comm)" -v tmp="$tmp" '
 		NR == FNR { lib[$1] = $2; work[$1] = $3; next }
@@ -130,7 +131,7 @@ test_symbols() {
 }
 
 build > "$tmp/out" 2>&1 || { cat "$tmp/out"; skip "gcc cannot build a library"; }
-# So seldom that the buffers hold all samples of all processes on a slow machine, too
+# The frequency is low enough that the buffers hold all samples, even on a slow machine.
 check "create" perf record -P "$ns" -e cpu-clock:u -F 499 -a
 echo "default sizes: $(sed -n 's/.*perf record: \(buffers of.*\) \]/\1/p' "$tmp/out")"
 check "run $processes processes" run

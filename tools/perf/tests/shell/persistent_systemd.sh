@@ -1,5 +1,5 @@
 #!/bin/bash
-# units for systemd that make, read and delete a namespace of events
+# systemd units create, read and delete a namespace
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,7 +9,7 @@
 units=$(dirname "$0")/../../scripts/systemd
 [ -d "$units" ] || skip "no units at $units"
 
-# Without perf where they say it is, the commands are all that is not there.
+# Replace the path of perf: it may not exist. Everything else must.
 if type -P systemd-analyze > /dev/null; then
 	cp "$units"/perf-flight*.service "$tmp"
 	sed -i "s|/usr/bin/perf|$(type -P true)|" "$tmp"/*.service
@@ -38,7 +38,8 @@ at_end delete_flight
 
 type -P setpriv > /dev/null || skip "no setpriv"
 
-# run UNIT KEY: as systemd would for the instance "unit", with the capabilities of the unit
+# run UNIT KEY: run the command of KEY as systemd would for the instance "unit", with the
+# capabilities of the unit
 # shellcheck disable=SC2317 # check calls it
 run() {
 	local caps command

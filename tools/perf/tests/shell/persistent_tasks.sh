@@ -1,5 +1,5 @@
 #!/bin/bash
-# samples have names of tasks that are older than the namespace, or than its snapshots
+# samples have names of tasks older than the namespace or its snapshots
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,7 +9,7 @@
 persistent_require
 type -P gcc > /dev/null || skip "no gcc"
 
-# A program that works when it is told to, for as long as it is told to
+# A program that works for 100 ms for each line of input
 build() {
 	gcc -O1 -o "$1" -x c - <<-EOC
 	#include <stdio.h>
@@ -46,7 +46,7 @@ worked() {
 	[ "$(wc -c < "$tmp/dots_$1")" -ge "$2" ]
 }
 
-# old_start N: one that waits for work
+# old_start N: start a program that waits for work
 old_start() {
 	mkfifo "$tmp/work_$1"
 	: > "$tmp/dots_$1"
@@ -56,7 +56,7 @@ old_start() {
 	eventually "it runs" test -e "$tmp/started_$1"
 }
 
-# old_work N DOTS: have it work, until it did that often
+# old_work N DOTS: give it work, and wait until it has worked DOTS times
 old_work() {
 	echo >&"$work"
 	eventually "it works" worked "$1" "$2"
@@ -73,8 +73,8 @@ old_end() {
 	check "it has ended" gone_task
 }
 
-# named WHAT FILE: samples of the old one have its name, and most of them its function.
-# Between fork and exec it is the shell.
+# named WHAT FILE: check that all samples of the program have its name, and most its
+# function. Skip samples between fork and exec, when it is still the shell.
 named() {
 	local all comms work_samples
 
@@ -95,12 +95,12 @@ nr_execs() {
 		grep -c "PERF_RECORD_COMM exec: ${exec_prog##*/}:"
 }
 
-# It is older than the recorder, and dead when that is read.
+# The task is older than the namespace, and has exited when the namespace is read.
 test_older() {
 	old_start older
 	check "create" perf record -P "$ns" -e cpu-clock:u -F 499 -a
 	says "what is kept of tasks" "and [0-9]*[BKM] for tasks that are there"
-	# The yardstick
+	# A plain perf record, for comparison
 	perf record -e cpu-clock:u -F 499 -a -o "$tmp/plain" \
 		sh -c "echo > $tmp/work_older; until [ -s $tmp/dots_older ]; do sleep 0.1; done" \
 		> /dev/null 2>&1
@@ -119,7 +119,7 @@ test_older() {
 		grep -c "PERF_RECORD_COMM: ${prog##*/}:$old/$old")"
 	check "read by a pipe" sh -c "perf ctl -r $ns -o - | cat > $tmp/pipe"
 	named "the pipe" "$tmp/pipe"
-	# Somebody at the keyboard, who types nothing
+	# perf top needs a keyboard on stdin: one where nobody types
 	mkfifo "$tmp/keys"
 	exec 3<> "$tmp/keys"
 	perf top --stdio -e "persistent/$ns/" --sort comm,sym -d 1 <&3 > "$tmp/top" 2>&1 &
@@ -134,7 +134,7 @@ test_older() {
 	check "delete" perf ctl -d "$ns.*"
 }
 
-# Its start is told before three snapshots, and its end takes a fourth.
+# The task starts before three snapshots, and its end triggers a fourth one.
 test_snapshots() {
 	local i
 
@@ -162,7 +162,7 @@ test_snapshots() {
 	check "delete" perf ctl -d "$ns" "$ns.*"
 }
 
-# Who reads on sees each task once, whatever is taken meanwhile.
+# A reader that follows sees each task once, whatever snapshots are taken meanwhile.
 test_follow() {
 	exec_prog=$tmp/child_$$
 	cp "$(type -P true)" "$exec_prog"
@@ -183,13 +183,13 @@ test_follow() {
 	check "delete" perf ctl -d "$ns" "$ns.*"
 }
 
-# That there is no room for them is no reason not to record.
+# If there is no room for the names of tasks, the namespace is still created.
 test_not_kept() {
 	local cpus limit
 
 	require_nobody || return 0
 	cpus=$(getconf _NPROCESSORS_ONLN)
-	# In KiB what the buffers take, and one more
+	# The KiB that the buffers need, plus one
 	limit=$((1028 + 260 * cpus - cpus * $(cat /proc/sys/kernel/perf_event_mlock_kb) + 1))
 	[ "$limit" -gt 0 ] || { echo "too many CPUs: not tested"; return; }
 	check "create" sh -c "ulimit -l $limit; ${nobody[*]/=-all/=-all,+perfmon} \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl show prints what a namespace recorded, and what comes
+# perf ctl show prints the records of a namespace and follows new ones
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -16,7 +16,7 @@ marks_in() {
 	grep -c "^ *mark_.* $exec_event: filename=$marker " "$1"
 }
 
-# It need not be mounted, and is not afterwards.
+# perf ctl show works without a mounted perffs, and leaves no mount behind.
 test_mounts() {
 	local mounted
 
@@ -47,7 +47,7 @@ test_parts() {
 	     "$(perf ctl show "$ns.1" --last 1h | marks_in -)"
 }
 
-# followed NUMBER: were so many followed?
+# followed NUMBER: true if at least NUMBER marks were printed
 followed() {
 	[ "$(marks_in "$tmp/followed")" -ge "$1" ]
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl --disable, --enable, --stop and --resume switch namespaces of events
+# perf ctl --disable, --enable, --stop and --resume switch namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,13 +9,13 @@
 persistent_require
 mnt=$tmp/perffs
 
-# lists TEXT: the line of the namespace says so
+# lists TEXT: check that perf ctl -l shows TEXT as the state of the namespace
 lists() {
 	check "list" perf ctl -l "$ns"
 	says "it says '$1'" "^$ns  *$1  "
 }
 
-# recorded NR: it holds so many execs, and can be read whatever its state
+# recorded NR: check that it can be read in any state, and holds NR execs
 recorded() {
 	check "read" perf record -e "persistent/$ns/" -o "$data"
 	same "execs" "$1" "$(marks "$data")"
@@ -69,7 +69,7 @@ unmount() {
 	umount "$mnt"
 }
 
-# states NS...: what their files say
+# states NS...: the contents of their "enabled" files
 states() {
 	local name words=
 
@@ -116,7 +116,7 @@ back_online() {
 	echo 1 > "$online"
 }
 
-# A CPU that comes back does not record, nor one that was never seen before.
+# Events of a disabled namespace stay off on a CPU that comes back, and on a new one.
 test_hotplug() {
 	local last=$(($(getconf _NPROCESSORS_ONLN) - 1))
 	local cpus
@@ -150,7 +150,7 @@ mkdir "$mnt"
 check "mount" mount -t perffs perffs "$mnt"
 at_end unmount
 check "create" perf record -P "$ns" -e "$exec_event" -a -m 64
-# What it was made with is what a listing says first
+# The note of a new namespace is the command line that created it.
 check "list" perf ctl -l --json "$ns"
 says "its command line" '"note": "[^"]*perf record -P '"$ns"' -e'
 test_toggle

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tools that look at files look at what was read from namespaces
+# perf trace, timechart, sched and scripts work with files of namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -8,10 +8,10 @@
 
 persistent_require
 
-# What the kernel takes for the name of the marker
+# The name of the marker as the kernel cuts it
 comm=$(basename "$marker" | cut -c 1-15)
 
-# read_file OPTION...: into a file what these events record of a marker
+# read_file OPTION...: record a run of the marker with these events, and read it into $data
 read_file() {
 	check "create: $*" perf record -P "$ns" -a -m 512 "$@"
 	mark 1
@@ -49,7 +49,7 @@ test_scripts() {
 		echo "no scripts in Python: not tested"
 		return
 	fi
-	# Where they look for what they have in common
+	# The scripts find their common modules there.
 	PERF_EXEC_PATH=$(realpath "$dir/../..")
 	export PERF_EXEC_PATH
 	read_file -e page-faults -c 1 -g
@@ -59,7 +59,7 @@ test_scripts() {
 	check "gecko" perf script -i "$data" -s "$dir/gecko.py" -- --save-only "$tmp/gecko.json"
 	check "the marker is in there" grep -q "$comm" "$tmp/gecko.json"
 
-	# By their names, they look at perf.data, or at what comes from a pipe.
+	# perf script report NAME reads perf.data, or a pipe on stdin.
 	check "report gecko" sh -c "cd $tmp && perf script report gecko --save-only report.json < /dev/null"
 	check "the same" cmp "$tmp/gecko.json" "$tmp/report.json"
 	check "create" perf record -P "$ns" -a -m 512 -e page-faults -c 1 -g

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf top shows what namespaces hold, and what comes
+# perf top shows old and new records of namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -8,7 +8,7 @@
 
 persistent_require
 
-# run_busy NAME: a process of that name that takes samples, dead when it returns
+# run_busy NAME: run a process called NAME that gets samples, until it has exited
 run_busy() {
 	cp "$(type -P bash)" "$tmp/$1"
 	"$tmp/$1" -c 'for ((i = 0; i < 50000; i++)); do :; done'
@@ -21,10 +21,10 @@ stop_top() {
 }
 at_end stop_top
 
-# What runs it, if anything
+# A command in front of perf top, if any
 before_top=()
 
-# start_top OPTION...: perf top that has somebody at the keyboard, who types nothing
+# start_top OPTION...: start perf top with a keyboard where nobody types
 start_top() {
 	mkfifo "$tmp/keys"
 	exec 3<> "$tmp/keys"
@@ -35,7 +35,8 @@ start_top() {
 	set +m
 }
 
-# shows WHAT PATTERN: it does, or it ended or does not come to it in half a minute
+# shows WHAT PATTERN: check that perf top prints PATTERN within half a minute, before it
+# ends
 shows() {
 	local i
 
@@ -51,7 +52,7 @@ shows() {
 	tail -n 50 "$tmp/top"
 }
 
-# ends COMMAND...: and this makes it
+# ends COMMAND...: end perf top with COMMAND, and check its exit status
 ends() {
 	check "end it: $*" "$@"
 	check "it ends well" wait "$top"
@@ -83,7 +84,7 @@ test_quit() {
 	ends press q
 }
 
-# Beside them, other events are live as ever.
+# Other events beside a namespace are live as usual.
 test_mixed() {
 	start_top -s comm -e "page-faults" -e "persistent/$ns/"
 	shows "another event" "page-faults\]"
@@ -105,7 +106,7 @@ test_refused() {
 	refuse "no such namespace" "no namespace called" perf top --stdio -e "persistent/${ns}_not/"
 }
 
-# It goes on with the buffers that come next.
+# After a snapshot, perf top continues with the new buffers.
 test_snapshot() {
 	start_top -s comm -e "persistent/$ns/"
 	shows "what is in the buffers" "% *before"
@@ -115,7 +116,7 @@ test_snapshot() {
 	ends press q
 }
 
-# first_screen WHAT PATTERN: before the second one
+# first_screen WHAT PATTERN: check that PATTERN is on the first screen
 first_screen() {
 	shows "$1" "$2"
 	# shellcheck disable=SC2016 # awk expands it
@@ -129,7 +130,8 @@ on_first_cpu() {
 	taskset -c 0 "$@"
 }
 
-# While /proc is read, which a task's maps hold up here, the buffers are overwritten.
+# The buffers are overwritten while perf reads /proc, where a fifo in place of a task's
+# maps blocks it.
 test_oldest() {
 	local maps=$tmp/maps sleeper
 
@@ -145,7 +147,8 @@ test_oldest() {
 		    "$maps" "/proc/$sleeper/task/$sleeper/maps")
 	start_top -s comm -e "persistent/${ns}_small/"
 	before_top=()
-	# It goes on when somebody opens it to read.
+	# The writer blocks until perf opens the fifo; perf then reads until the writer
+	# ends.
 	# shellcheck disable=SC2016 # the other shell expands them
 	check "perf reads /proc" on_first_cpu timeout 120 \
 	      sh -c 'exec > "$1"; for _ in $(seq 80); do "$2"; done' sh "$maps" "$marker"

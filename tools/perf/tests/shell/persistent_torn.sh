@@ -1,8 +1,8 @@
 #!/bin/bash
-# no record of a namespace is torn or missing when it is read at full speed
+# no record is torn or missing when a namespace is read at full speed
 # SPDX-License-Identifier: GPL-2.0
 #
-# PERSISTENT_TORN_READS is how often it is read.
+# PERSISTENT_TORN_READS sets how often the namespace is read.
 
 # shellcheck disable=SC2154 # the library sets them
 # shellcheck source=lib/persistent.sh
@@ -46,7 +46,7 @@ test_reads() {
 }
 
 start_writers
-# Interrupts write into the same buffers, wherever they land on the others.
+# Interrupts write to the same buffers, at any point of the writers' records.
 check "create" perf record -P "$ns" -a -m 128 -e raw_syscalls:sys_enter --filter "$(writers_filter)" \
       -e cpu-clock/freq=5000,name=tick/
 test_reads

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -t has the kernel stop namespaces of events and take snapshots of them
+# perf ctl -t: triggers stop namespaces and take snapshots of them
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,7 +9,7 @@
 persistent_require
 require_numbers
 
-# trigger N OPTION...: add one that waits for number N
+# trigger N OPTION...: add one that fires on number N
 trigger() {
 	local n=$1
 
@@ -18,7 +18,7 @@ trigger() {
 	      --filter "sig == 0 && pid == $((number_base + n))" --cool-down 0 "$@"
 }
 
-# What is listed of trigger @1 in the column of that name; cells have no blanks but WHEN
+# cell N COLUMN: what the listing shows for trigger N; only cells of WHEN have blanks
 cell() {
 	perf ctl -l "$ns" | awk -v nr="$1" -v name="$2" '
 		$1 == "NR" && $2 == "WHEN" {
@@ -35,7 +35,8 @@ cell_is() {
 	[ "$(cell "$1" "$2")" = "$3" ]
 }
 
-# A trigger's events are seen in its row before what comes of them is.
+# comes_to N COLUMN VALUE: wait until the listing shows it. The row of a trigger counts
+# events before it shows their result.
 comes_to() {
 	eventually "$2 of trigger $1 is $3" cell_is "$@" ||
 		{ perf ctl -l "$ns"; return 1; }
@@ -67,7 +68,7 @@ test_snapshot() {
 	holds "$ns" "3"
 }
 
-# What follows is in there, too.
+# With --after, the snapshot also has records from after the event.
 test_after() {
 	trigger 10 --do snapshot --after 10s
 	number 10 11
@@ -88,7 +89,7 @@ test_times() {
 	remove 3
 }
 
-# state_is WHAT STATE: of the namespace that test_arm() made
+# state_is WHAT STATE: check the state of the namespace of test_arm()
 state_is() {
 	check "list" perf ctl -l "${ns}_arm"
 	same "$1" "$2" "$(column STATE)"
@@ -122,11 +123,11 @@ test_cool_down() {
 	same "result" "$ns.5" "$(cell 4 RESULT)"
 	same "cool-down" 3600s "$(cell 4 COOL-DOWN)"
 	remove 4
-	# It can be a sum, and have a fraction.
+	# The time can be a sum, and have a fraction.
 	trigger 13 --do snapshot --cool-down 1h1m1.5s
 	same "cool-down" 3661500ms "$(cell 5 COOL-DOWN)"
 	remove 5
-	# Without the option there is one, and it is said.
+	# Without --cool-down there is a default, and perf says so.
 	check "add one without --cool-down" perf ctl -t "$ns" --when "$number_event" \
 	      --filter "sig == 0 && pid == $((number_base + 13))" --do snapshot
 	says "how often" "one snapshot in 1s at most"
@@ -142,19 +143,20 @@ test_cool_down() {
 	remove 8
 }
 
-# kept: how many snapshots are
+# kept: the number of snapshots that the namespace keeps
 kept() {
 	perf ctl -l --json "${ns}_keep" | sed -n 's/.*"keep": \([0-9]*\),*$/\1/p' | head -n 1
 }
 
-# A trigger that has acted rests for a while: once may not be enough.
+# takes N: cause snapshot N. A trigger rests after it has acted, so one event may not be
+# enough.
 # shellcheck disable=SC2317 # eventually calls it
 takes() {
 	number 60
 	exists "${ns}_keep.$1"
 }
 
-# exact BYTES: as perf says it
+# exact BYTES: the size as perf prints it
 exact() {
 	if [ $(($1 % (1 << 20))) -eq 0 ]; then
 		echo "$(($1 >> 20))M"
@@ -163,7 +165,7 @@ exact() {
 	fi
 }
 
-# Set with the trigger, which says what memory that may take
+# --keep is set with the trigger, and perf says how much memory the snapshots may need.
 test_keep() {
 	local add=(perf ctl trigger "${ns}_keep" --when "$number_event" --do snapshot
 		   --filter "sig == 0 && pid == $((number_base + 60))" --cool-down 0)
@@ -192,7 +194,7 @@ test_keep() {
 	check "delete" perf ctl delete "${ns}_keep" "${ns}_keep.*"
 }
 
-# They are counted on each CPU: these are on one.
+# --count counts per CPU, so cause all events on one CPU.
 test_count() {
 	check "clear" perf ctl --clear "$ns"
 	trigger 14 --do snapshot --count 3
@@ -203,7 +205,7 @@ test_count() {
 	remove 9
 }
 
-# Several have numbers of their own.
+# Several triggers have their own numbers and act independently.
 test_several() {
 	trigger 15 --do snapshot
 	trigger 16 --do snapshot
@@ -216,19 +218,22 @@ test_several() {
 	remove 11
 }
 
-# held: the numbers in there; 18 stops it, and may be recorded twice: by its trigger, and
-# by the namespace, as its own record may come before or after that
+# held NUMBERS: check what the namespace holds. Number 18 stops it, and may be recorded
+# twice: by the trigger, and by the event of the namespace if that fires before the
+# trigger
 held() {
 	check "read" perf ctl -r "$ns" -o "$data"
 	same "numbers" "$1" "$(numbers "$data" | sed 's/18 18/18/')"
 }
 
-# missed: how many records were not taken while it was stopped, the key comes first in JSON
+# missed: the number of records not taken while the namespace was stopped. The first such
+# key in the JSON is that of the namespace.
 missed() {
 	perf ctl -l --json "$ns" | sed -n 's/.*"missed": \([0-9]*\),*$/\1/p' | head -n 1
 }
 
-# What is not taken is not lost, and said when it is read, if the kernel counts it.
+# Records that are not taken while stopped do not count as lost. perf reports them
+# separately if the kernel counts them.
 test_missed() {
 	local before listed
 
@@ -239,7 +244,7 @@ test_missed() {
 	fi
 	check "read" perf ctl -r "$ns" -o "$data"
 	same "how often it is said" 1 "$(grep -c "not taken while it was stopped" "$tmp/out")"
-	# What these commands do is not taken, either.
+	# These commands cause more events that are not taken.
 	before=$(missed)
 	check "list" perf ctl -l "$ns"
 	listed=$(sed -n 's/^Not taken while it was stopped: \([0-9]*\) records\.$/\1/p' "$tmp/out")
@@ -256,7 +261,8 @@ test_stop() {
 	held "17 18"
 	test_missed
 
-	# What was stopped is not pushed out, but to set it aside by hand is fine.
+	# A trigger takes no snapshot of a stopped namespace, which would replace its
+	# records. A snapshot by hand is allowed.
 	trigger 16 --do snapshot
 	number 16
 	comes_to 13 RESULT stopped
@@ -269,7 +275,8 @@ test_stop() {
 	check "list" perf ctl -l "$ns"
 	same "state" stopped "$(column STATE)"
 
-	# Enabling what -k disabled, as nothing can be written, is not letting it go on.
+	# When -k cannot write, it enables what it disabled, but must not resume what was
+	# stopped.
 	refuse "-k to a full disk" "'$ns' is not deleted, and goes on as before" \
 	       sh -c "perf record -e persistent/$ns/ -o - -k > /dev/full"
 	check "list" perf ctl -l "$ns"
@@ -292,7 +299,7 @@ waiting() {
 	grep -q "waiting for" "$tmp/waits"
 }
 
-# start_waiting OPTION...: in the background, it cannot miss what comes after this
+# start_waiting OPTION...: wait in the background; no later event can be missed
 start_waiting() {
 	: > "$tmp/waits"
 	perf ctl --wait "$ns" --timeout 5m "$@" > "$tmp/waits" 2>&1 &
@@ -300,7 +307,7 @@ start_waiting() {
 	eventually "wait" waiting
 }
 
-# waited EXPECTED: with what exit status it ended
+# waited EXPECTED: check the exit status of the command in the background
 waited() {
 	local status=0
 
@@ -354,7 +361,7 @@ test_wait_deleted() {
 	says "that it is gone" "it was deleted"
 }
 
-# Counters, and what happens to a kernel, which is not done here
+# Triggers on a counter, and on words for kernel failures, which this test does not cause
 test_words() {
 	local word n=16
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# a perf that knows nothing of persistent events reads what was written of them
+# a perf without persistent events reads files of namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -10,11 +10,11 @@ persistent_require
 old=${PERF_UNPATCHED:-/usr/bin/perf}
 "$old" ctl -l 2>&1 | grep -q "not a perf-command" || skip "no unpatched perf, see PERF_UNPATCHED"
 
-# script PERF: all that can be compared, in $tmp/out
+# script PERF: print to $tmp/out all that can be compared
 script() {
 	"$1" script -i "$data" -F comm,pid,cpu,time,event,trace,ip,sym \
 		> "$tmp/out" 2> "$tmp/said" || return
-	# Columns are as wide, and names in C++ as long, as each perf likes.
+	# Versions of perf differ in the width of columns and the length of C++ names.
 	sed -i '/^\t.* noploop$/!{/^\t/d}; s/  */ /g; s/^\t.* //' "$tmp/out"
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl reads from one time of day to another
+# perf ctl -r --from and --to take times of day
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -9,7 +9,7 @@
 persistent_require
 require_numbers
 
-# another_second: is there, two at least after that of the call
+# another_second: wait until the clock is more than two seconds later
 another_second() {
 	local now
 
@@ -19,7 +19,7 @@ another_second() {
 	done
 }
 
-# reads EXPECTED OPTION...: these numbers
+# reads EXPECTED OPTION...: check the numbers that are read
 reads() {
 	local expected=$1
 
@@ -36,7 +36,8 @@ test_times() {
 	between=$(date +%s)
 	another_second
 	number 2
-	# Without a list of zones as well; 'perf test "Times of day"' tests changes of clocks.
+	# Zones that need no zone files; 'perf test "Times of day"' tests changes of
+	# clocks.
 	for zone in UTC0 NST3:30NDT,M3.2.0,M11.1.0 NPT-5:45; do
 		export TZ=$zone
 		reads 2 --from "$(date -d "@$between" '+%Y-%m-%d %H:%M:%S')"
@@ -47,7 +48,7 @@ test_times() {
 	reads "1 2" --from "$(date -d "@$((between - 3600))" '+%H:%M')"
 	reads "1 2" --from "$(date -d "@$((between - 3600))" '+%H:%M:%S')" \
 	      --to "$(date -d "@$((between + 86400))" '+%Y-%m-%d %H:%M')"
-	# A time of day that is still to come was yesterday.
+	# A time of day in the future means yesterday's.
 	reads "" --to "$(date -d "@$((between + 7200))" '+%H:%M')"
 	reads "1 2" --last 1d
 	reads "1 2" --last 0.5d1h

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl does what words say, to all namespaces that a pattern stands for
+# perf ctl takes commands as words, and patterns for namespaces
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -11,23 +11,23 @@
 persistent_require
 require_numbers
 
-# state NS: as it is listed
+# state NS: the state that is listed
 state() {
 	perf ctl -l "$1" > "$tmp/out" 2>&1
 	column STATE
 }
 
-# names PATTERN: those that are listed
+# names PATTERN: the names that perf ctl list shows for it
 names() {
 	perf ctl list "$@" 2> /dev/null | awk '$1 ~ /^'"$prefix"'/ { print $1 }' | paste -s -d ' '
 }
 
-# output COMMAND...: on stdout alone, which is no terminal
+# output COMMAND...: print only its stdout, which is no terminal
 output() {
 	"$@" 2> "$tmp/said"
 }
 
-# word_usage WHAT TEXT perf ctl WORD...: the usage is that of the word alone
+# word_usage WHAT TEXT perf ctl WORD...: check that the usage is only that of WORD
 word_usage() {
 	usage "$@"
 	check "how to call $1" grep -q "Usage: perf ctl $5" "$tmp/said"
@@ -74,7 +74,7 @@ test_words() {
 	holds "$ns.1" "4"
 }
 
-# What it is called, and nothing else
+# On stdout, perf ctl prints only the name or number of the result.
 test_results() {
 	same "name of a snapshot" "$ns.2" "$(output perf ctl snapshot "$ns" --note incident)"
 	check "what is said of it" grep -q "'$ns.2' holds what '$ns' recorded" "$tmp/said"
@@ -176,7 +176,7 @@ test_completion() {
 
 	complete_words "snapshot" perf ctl sn
 	complete_words "resume resize" perf ctl res
-	# list is a command of perf as well.
+	# "list" is also a command of perf.
 	for word in list show read snapshot trigger wait stop delete; do
 		complete_words "${ns}2" perf ctl "$word" "${ns}2"
 	done

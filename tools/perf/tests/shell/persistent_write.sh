@@ -1,5 +1,5 @@
 #!/bin/bash
-# a namespace whose contents cannot be written, or may not be read, keeps them
+# a namespace keeps its records if they cannot be written or read
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -22,7 +22,8 @@ leave_small() {
 	mountpoint -q "$tmp/small" && umount "$tmp/small"
 }
 
-# Full among the records, in front of the header, and in what is behind the records
+# The disk gets full among the records, before the header is complete, or behind the
+# records
 test_full_disk() {
 	local page size of
 
@@ -51,7 +52,7 @@ test_full_disk() {
 	nothing_lost "/dev/full"
 }
 
-# The last file that is good is not lost, however often it is tried.
+# The last good file is not lost, however often perf tries to write a new one.
 test_again() {
 	local full=$tmp/small/perf.data i
 
@@ -61,7 +62,7 @@ test_again() {
 		refuse "try $i" "$lost" perf ctl -r "$ns" -o "$full"
 		same "what was there before try $i" good "$(cat "$full.old")"
 	done
-	# As /dev/stdout is
+	# A link, as /dev/stdout is one
 	ln -s "$tmp/small/target" "$tmp/link"
 	refuse "a link" "$lost" perf ctl -r "$ns" -o "$tmp/link"
 	check "the link stays" test -L "$tmp/link"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record --daemon keeps samples in memory, and writes a file of them for each incident
+# perf record --daemon keeps samples in memory, writes a file per incident
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the libraries set them
@@ -68,7 +68,7 @@ test_ends() {
 	clean
 }
 
-# Programs that are gone have names, as long as the auxiliary file is there.
+# Samples of programs that have exited have names as long as the auxiliary file exists.
 test_names() {
 	local bash
 
@@ -118,14 +118,14 @@ test_one() {
 	clean
 }
 
-# Files of perf that was killed go, those of others do not.
+# The unfinished files of a perf that was killed are removed, other files are not.
 test_unfinished() {
 	local time=20261124T130502.123456Z
 
 	touch "$tmp/.perf.data.sample.$time.abcdef.tmp" "$tmp/.perf.data.auxiliary.abcdef.tmp" \
 		"$tmp/.perf.data.sample.$time.mine.tmpx" "$tmp/.perf.data.sample.today.abcdef.tmp" \
 		"$tmp/.perf.data.other.abcdef.tmp" "$tmp/.perf.data.abcdef.tmp"
-	# As long as 'perf data join' writes to it
+	# 'perf data join' holds such a lock while it writes the file.
 	flock "$tmp/.perf.data.locked.tmp" sleep 600 &
 	eventually "it is locked" sh -c "! flock -n '$tmp/.perf.data.locked.tmp' true"
 	start -a -M 1M
@@ -146,7 +146,7 @@ test_unfinished() {
 	clean
 }
 
-# A name that is later than now: the clock was set back.
+# The name of an existing file is later than now, as after the clock was set back.
 test_clock() {
 	start -a -M 1M
 	touch "$base.sample.29991231T235959.999999Z"
@@ -158,7 +158,8 @@ test_clock() {
 	clean
 }
 
-# What was asked for when the tasks end is written, and what was not as well.
+# When the recorded tasks end, perf writes what is in memory, even if nobody asked for a
+# file.
 test_tasks() {
 	mkfifo "$tmp/go"
 	# shellcheck disable=SC2016 # for the other shell
@@ -190,7 +191,7 @@ dump_has_samples() {
 	grep -q 'wrote .*([1-9][0-9]* samples)' "$log"
 }
 
-# The command of the first proposal
+# The example command of the first proposal
 test_sampling() {
 	local file
 
@@ -234,7 +235,7 @@ print(s.recv(100).decode(), flush=True)' "$tmp/socket" > "$tmp/notified" &
 	clean
 }
 
-# The unit: its command, and what systemd says of it.
+# The systemd unit: its commands work, and systemd-analyze has no complaints.
 test_unit() {
 	local unit options
 
@@ -260,7 +261,7 @@ test_unit() {
 	clean
 }
 
-# The filter of its own samples is for the process in the background.
+# --exclude-perf must exclude the process in the background, not the one that started it.
 test_exclude() {
 	rm -f "$tmp/pid"
 	check "--exclude-perf" perf record -o "$base" --daemon --pid-file "$tmp/pid" -a -M 1M \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record --daemon writes a file when an event happens, or a command asks for it
+# perf record --daemon writes a file on an event or on a control command
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the libraries set them
@@ -12,13 +12,14 @@
 
 sync_event=syscalls:sys_enter_fsync
 
-# Events write what is in memory, and are not in there.
+# An event of --trigger causes a file, and is not recorded itself.
 test_trigger() {
 	local many=() i
 
 	start -a -M 1M --trigger "$exec_event" --max-files 100
 	number 1
-	# In the test, exec is all the time. So it is looked for the first one that has it.
+	# The test itself calls exec all the time, so look for the first file with the
+	# sample.
 	mark 1
 	eventually "a file for an event" sh -c "ls '$base'.sample.*"
 	mark 1
@@ -29,7 +30,7 @@ test_trigger() {
 
 	refuse "no such event" "event syntax error" \
 		perf record -o "$base" --daemon -M 1M -a -e dummy --trigger "no:such"
-	# No CPU has so many registers for them.
+	# No CPU has debug registers for so many breakpoints.
 	for i in $(seq 33); do
 		many+=(--trigger "mem:$((i * 4096)):w")
 	done
@@ -45,8 +46,8 @@ test_trigger() {
 	same "nothing is left" "" "$(parts)"
 }
 
-# What perf does to write a file does not have it write another, and others have it do so once a
-# second.
+# The fsync() of perf itself causes no other file. Those of other processes cause at most
+# one file a second.
 test_often() {
 	local begin
 
@@ -82,7 +83,7 @@ test_bpf() {
 	clean
 }
 
-# answer: of the daemon to the last command
+# answer: print the answer of the daemon to the last command
 answer() {
 	read -r -t 60 -u 4 answered
 	echo "$answered" | tr -d '\0'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record --daemon keeps to limits, forgets what nobody needs, and waits for room on the disk
+# perf record --daemon keeps to its limits and copes with a full disk
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the libraries set them
@@ -10,7 +10,7 @@
 
 parent=
 
-# The oldest go, those of others and the newest never.
+# Limits remove the oldest files, but never the newest one or files of others.
 test_limits() {
 	touch "$base.sample.mine" "$base.sample.20200101T000000.000000Z" \
 		"$base.sample.20200101T000000.000000Z.mine"
@@ -46,13 +46,13 @@ test_limits() {
 		perf record --daemon -M 1M --max-total -5B -e dummy
 }
 
-# The auxiliary file was written again, and has less than half of what it had.
+# is_trimmed: true if the auxiliary file was rewritten with less than half of its contents
 is_trimmed() {
 	# shellcheck disable=SC2016 # for awk
 	awk '/were still of use/ && $4 * 2 < $6 { seen = 1 } END { exit !seen }' "$log"
 }
 
-# A task that has its name from a parent which has become another program
+# Start a task that inherited its name from a parent, which then execs another program
 start_heir() {
 	mkfifo "$tmp/ask"
 	# shellcheck disable=SC2016 # for the other shell
@@ -67,7 +67,7 @@ end_parent() {
 }
 at_end end_parent
 
-# Many tasks that nobody needs; those that have samples are among them.
+# Most tasks have no samples and are dropped; tasks with samples must keep their names.
 test_trim() {
 	local bash i
 
@@ -82,7 +82,7 @@ test_trim() {
 	dump 1
 	# shellcheck disable=SC2016 # for the other shell
 	"$tmp/second" -c 'kill -0 $(($1 + 2)); true' - "$number_base" 2> /dev/null
-	# Those of the last second are taken for useful. So it may take more than one time.
+	# Tasks of the last second count as of use, so several rounds may be needed.
 	for ((i = 0; i < 100; i++)); do
 		! is_trimmed || break
 		mark 200
@@ -108,7 +108,7 @@ test_trim() {
 	clean
 }
 
-# The log is on that disk, too. It has room for a line where it has some already.
+# The log is on the same disk. A line still fits if the last page of the log has room.
 test_full_disk() {
 	local dir=$tmp/small
 
@@ -143,7 +143,7 @@ test_full_disk() {
 	undo_mount=
 }
 
-# With a limit the oldest make room for the next one, but the last of them stays.
+# With a limit, the oldest files make room for a new one, but the last file stays.
 test_make_room() {
 	local dir=$tmp/small i
 

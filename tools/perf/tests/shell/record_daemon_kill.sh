@@ -1,10 +1,11 @@
 #!/bin/bash
-# perf record --daemon leaves whole files wherever it is killed
+# perf record --daemon leaves whole files whenever it is killed
 # SPDX-License-Identifier: GPL-2.0
 #
-# It is stopped behind each call that changes a file. What there is then is what it would leave if
-# it were killed, and all of that has to be whole. Two times it is killed. With RECORD_WRITES it is
-# stopped behind each write() as well, of which there are hundreds, most of them to memory.
+# The test stops the daemon after each call that changes a file. The files at that moment
+# are those that a kill would leave, and all of them must be whole. Twice the daemon is
+# really killed. With RECORD_WRITES it is also stopped after each of hundreds of calls of
+# write().
 
 # shellcheck disable=SC2154 # the libraries set them
 # shellcheck source=lib/persistent.sh
@@ -14,7 +15,8 @@
 
 type -P strace > /dev/null || skip "no strace"
 
-# Not all machines have all of them. A file that has a lock is a new one, and empty.
+# Not all architectures have all of these calls. perf calls flock() on a new file, still
+# empty.
 calls=fsync,ftruncate,flock${RECORD_WRITES:+,write}
 for call in link linkat unlink unlinkat rename renameat renameat2; do
 	calls+=",?$call"
@@ -36,7 +38,7 @@ end_trace() {
 	kill "$tracer" 2> /dev/null
 	wait "$tracer"
 	tracer=
-	# It may not be stopped when it gets the signal to end.
+	# strace may end while the daemon is stopped.
 	[ -z "$pid" ] || kill -CONT "$pid" 2> /dev/null
 }
 at_end end_trace
@@ -46,7 +48,7 @@ is_traced() {
 	grep -q 'TracerPid:.[1-9]' "/proc/$pid/status"
 }
 
-# trace CALLS WHAT: what happens to it when it makes one
+# trace CALLS WHAT: make strace inject WHAT when the daemon makes one of the calls
 trace() {
 	: > "$tmp/strace"
 	stops=()
@@ -56,12 +58,12 @@ trace() {
 	eventually "it is traced" is_traced > "$tmp/out" || { cat "$tmp/strace_said"; exit 1; }
 }
 
-# stops_of THREAD
+# stops_of THREAD: how often the thread was stopped
 stops_of() {
 	grep -c "^$1 .*--- stopped by SIGSTOP" "$tmp/strace"
 }
 
-# All threads are, once more than before.
+# is_stopped: true if all threads were stopped once more than before
 is_stopped() {
 	local task
 
@@ -70,7 +72,7 @@ is_stopped() {
 	done
 }
 
-# until_stopped: or until it has ended
+# until_stopped: wait until the daemon is stopped or has ended
 until_stopped() {
 	local task
 
@@ -88,13 +90,13 @@ until_stopped() {
 	exit 1
 }
 
-# files_in DIRECTORY: the auxiliary file first
+# files_in DIRECTORY: the files of the recording, the auxiliary file first
 files_in() {
 	find "$1" -maxdepth 1 -name "perf.data.auxiliary"
 	find "$1" -maxdepth 1 \( -name perf.data -o -name "perf.data.sample.$time_pattern" \) | sort
 }
 
-# keep_copy DIRECTORY: if it is not the same as the last one, but for tasks
+# keep_copy DIRECTORY: copy the files there, unless only the auxiliary file has changed
 last_seen=
 keep_copy() {
 	local seen
@@ -111,7 +113,8 @@ wrote_second() {
 	[ "$(grep -c "wrote $base.sample" "$log")" -ge 2 ]
 }
 
-# stop_often NAME SIGNAL END: what there is while it does what the signal asks for, until END
+# stop_often NAME SIGNAL END: send SIGNAL, and copy the files at each stop, until END is
+# true
 stop_often() {
 	local nr=0
 
@@ -127,8 +130,8 @@ stop_often() {
 	echo "$1: stopped $nr times, $(find "$copies" -name "$1.*" | wc -l) states"
 }
 
-# check_left WHAT DIRECTORY NUMBERS: each file is whole, or it is the one that says it is not. What
-# they have together are NUMBERS.
+# check_left WHAT DIRECTORY NUMBERS: check that each file is whole, where only the
+# auxiliary file may be cut off, and that together they have NUMBERS
 check_left() {
 	local file files
 
@@ -145,14 +148,15 @@ check_left() {
 	rm -f "$tmp/joined"
 }
 
-# check_states NAME MIN
+# check_states NAME MIN: check all copies of NAME, at least MIN
 check_states() {
 	local dir expected nr=0
 
 	for dir in "$copies/$1".*; do
 		((nr++))
 		expected=$before
-		# The second file has both.
+		# A second file, or perf.data, has the number from after the first file,
+		# too.
 		[ "$(files_in "$dir" | grep -vc auxiliary)" -lt 2 ] && [ ! -e "$dir/perf.data" ] ||
 			expected=$after
 		check_left "${dir##*/}" "$dir" "$expected"
@@ -163,7 +167,7 @@ check_states() {
 before="1 2 3"
 after="1 2 3 4"
 
-# begin: a daemon that has written a file, and has more in memory
+# begin: start a daemon that has written a file, and has one more number in memory
 begin() {
 	start -a -M 1M
 	number 1 2 3
@@ -180,13 +184,13 @@ test_stopped() {
 	same "what is left" "perf.data perf.data.log" "$(parts)"
 	same "numbers" "$after" "$(numbers "$base")"
 	clean
-	# Without a new file, empty, with a lock, and with a name
+	# Before the new file has its final name, and after
 	check_states dump 2
-	# With a name, without the auxiliary file, and without each of the two
+	# With perf.data, without the auxiliary file, and without each of the two samples
 	check_states combine 4
 }
 
-# kill_at CALLS WHEN SIGNAL: at the first of them, or the one that WHEN says
+# kill_at CALLS WHEN SIGNAL: send SIGNAL, and kill the daemon at call number WHEN
 kill_at() {
 	trace "$1" "signal=KILL:when=$2"
 	kill "-$3" "$pid"
@@ -196,7 +200,7 @@ kill_at() {
 	pid=
 }
 
-# What comes next removes what was not finished.
+# The next daemon removes unfinished files.
 test_killed() {
 	begin
 	kill_at "?link,?linkat" 1 USR1
@@ -218,7 +222,7 @@ test_killed() {
 
 	begin
 	dump 2
-	# The first one is the name that perf.data had before.
+	# The first unlink removes the temporary name of perf.data.
 	kill_at "?unlink,?unlinkat" 2 USR2
 	check_left "killed when it removes parts" "$tmp" "$after"
 	same "what is left" "perf.data $all_parts perf.data.sample" "$(parts)"

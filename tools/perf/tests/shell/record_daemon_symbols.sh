@@ -1,8 +1,9 @@
 #!/bin/bash
-# perf record --daemon has symbols for programs that are gone
+# perf record --daemon has symbols for programs that have exited
 # SPDX-License-Identifier: GPL-2.0
 #
-# RECORD_PROGRAMS is how many there are between two incidents: 200 take minutes in an emulated
+# RECORD_PROGRAMS sets how many programs run between two incidents: 200 take minutes in an
+# emulated
 # guest.
 
 # shellcheck disable=SC2034,SC2154 # the libraries set and use them
@@ -65,7 +66,7 @@ cc -O1 -o "$tmp/program" "$tmp/program.c" -ldl 2> "$tmp/out" ||
 	skip "cc makes no program: $(cat "$tmp/out")"
 "$tmp/program" "$tmp/library.so" 1 || skip "a library cannot be loaded"
 
-# run FIRST LAST: each has a file of its own, and a library
+# run FIRST LAST: run these programs, each from its own file with its own library
 run() {
 	local i
 
@@ -73,15 +74,15 @@ run() {
 		cp "$tmp/program" "$tmp/program_$i"
 		cp "$tmp/library.so" "$tmp/library_$i.so"
 	done
-	# What is replaced is never the command itself.
+	# xargs replaces {} in arguments only, so env is the command.
 	seq "$1" "$2" | xargs -P "$(getconf _NPROCESSORS_ONLN)" -I '{}' \
 		env "$tmp/program_{}" "$tmp/library_{}.so" 150
 	same "programs that failed" 0 "$?"
 }
 
-# check_symbols WHAT FILE PROGRAMS: which have 50 samples with a symbol each, and 99 % of all have
-# one. Those of the C library and of what loads it count if the file is known, as it may have no
-# symbols.
+# check_symbols WHAT FILE PROGRAMS: check the number of programs, that each has 50 samples
+# with a symbol, and that 99 % of all samples resolve. For the C library and the loader,
+# which may have no symbols, it is enough that the file is known.
 check_symbols() {
 	local samples known system programs few
 

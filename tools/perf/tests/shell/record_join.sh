@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf data join makes one file of those that a recording has left
+# perf data join makes one file of the parts that a recording left
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -11,7 +11,7 @@ require_numbers
 
 out=$tmp/out.data
 
-# record FILE: the numbers 1 to 5, with a name for the task
+# record FILE: record the numbers 1 to 5 of a task with a name
 record() {
 	# shellcheck disable=SC2016 # for the other shell
 	perf record -q -o "$1" -e "$number_event" --filter "$number_filter" -a \
@@ -19,7 +19,7 @@ record() {
 		2> /dev/null
 }
 
-# lines FILE: its samples, and its records of tasks
+# lines FILE: its samples and its records of tasks and maps
 lines() {
 	perf script -i "$1" --show-task-events --show-mmap-events -F comm,pid,time,event,trace \
 		2> /dev/null
@@ -42,7 +42,8 @@ test_doubles() {
 	rm "$out"
 }
 
-# A recorder that was killed leaves no size, and what it wrote last may not be whole.
+# A perf that was killed leaves no data size in the header, and its last record may be cut
+# off.
 test_killed() {
 	local end
 
@@ -56,13 +57,14 @@ test_killed() {
 	rm "$out"
 }
 
-# What the table behind the data says of itself is not believed.
+# perf must not trust the offsets in the table of features behind the data.
 test_crafted() {
 	local end features at i
 
 	end=$(od -An -t u8 -j 40 -N 16 "$data" | awk '{ print $1 + $2 }')
 	features=$(od -An -t u8 -j 72 -N 8 "$data" | xargs)
-	# The times of samples are feature 21: entries of 16 bytes for those before it.
+	# The times of samples are feature 21; each feature before it has an entry of 16
+	# bytes.
 	for ((at = end, i = 0; i < 21; i++)); do
 		((at += 16 * (features >> i & 1)))
 	done
@@ -107,7 +109,7 @@ test_output() {
 	same "unfinished files" "" "$(left)"
 }
 
-# The limit for the size of files is a disk that is full.
+# A limit of the file size acts as a full disk.
 test_no_room() {
 	refuse "no room" "Cannot write $out: File too large" \
 		bash -c "trap '' XFSZ; ulimit -f 1; exec perf data join -o $out $data"

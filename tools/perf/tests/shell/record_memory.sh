@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -M keeps samples in memory, and writes them when it gets SIGUSR2
+# perf record -M keeps samples in memory and writes them on SIGUSR2
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -18,7 +18,7 @@ cpus=$(getconf _NPROCESSORS_ONLN)
 cpu=$(sed -n 's/^Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
 page=$(getconf PAGE_SIZE)
 
-# A mount that goes when the test ends
+# A mount to undo when the test ends
 undo_mount=
 umount_small() {
 	[ -z "$undo_mount" ] || umount -l "$undo_mount"
@@ -33,7 +33,7 @@ test_nothing() {
 	same "samples" "" "$(numbers "$data")"
 }
 
-# What it is rounded up to is the same for these.
+# With 1, 2 or 4 CPUs, the size is rounded up to the same total.
 test_rounding() {
 	case $cpus in 1 | 2 | 4) ;; *) return ;; esac
 	start -a -M 10000000
@@ -42,7 +42,8 @@ test_rounding() {
 		"$log"
 }
 
-# pauses WHY: it says that it does, or if there is nothing to say that it does not
+# pauses WHY: check that perf says it pauses because of WHY, or if WHY is empty, that it
+# does not
 pauses() {
 	if [ -n "$1" ]; then
 		check "it pauses: $1" grep -q "recording pauses while memory is copied: .*$1" "$log"
@@ -88,7 +89,7 @@ test_targets() {
 	done
 }
 
-# What was asked for again while one is written is written after it.
+# A dump that is requested while another one is written follows it.
 test_at_once() {
 	local i
 
@@ -97,20 +98,20 @@ test_at_once() {
 		number "$i"
 		kill -USR2 "$pid"
 	done
-	# The last one begins after the signal.
+	# This dump begins after the last number, so it has all of them.
 	eventually "the last one" sh -c "
 		kill -USR2 $pid; sleep 0.2; grep -q 'dump 2 written' '$log'"
 	stop
 	same "each once" "1 2 3 4 5 6 7 8 9 10" "$(numbers "$data")"
 }
 
-# The command of the first proposal
+# The example command of the first proposal
 test_clock() {
 	check "-M of a sleep" perf record -o "$data" -M 1M -e cpu-clock -g -F 100 -a sleep 1
 	check "a valid file" perf script -i "$data"
 }
 
-# The last chance is when it ends, and then it fails.
+# perf tries to write a last time when it ends. If that fails, so does perf.
 test_lost() {
 	local status=0
 
@@ -123,12 +124,12 @@ test_lost() {
 	wait "$pid" || status=$?
 	pid=
 	check "samples are lost" grep -q "Cannot write dump 1: .*What is in memory is lost" "$log"
-	# 143 is how perf ends with this signal.
+	# 143 is the exit status of perf after this signal without an error.
 	check "it fails" test "$status" -ne 0 -a "$status" -ne 143
 	rm "$tmp/small/full"
 }
 
-# Nothing is lost, and nothing is in there twice.
+# A full disk loses no number, and none is written twice.
 test_full_disk() {
 	local before
 
@@ -137,7 +138,7 @@ test_full_disk() {
 	undo_mount=$tmp/small
 	data=$tmp/small/perf.data
 	start -a -M 1M
-	# The page that the file ends in may have room for one.
+	# Many samples: a single one might fit into the last page of the file.
 	mapfile -t before < <(seq 1 200)
 	number "${before[@]}"
 	head -c 64M /dev/zero > "$tmp/small/full" 2> /dev/null
@@ -158,7 +159,7 @@ test_full_disk() {
 	data=$tmp/perf.data
 }
 
-# A reader that is gone ends it, and it says why.
+# perf ends when the reader of the pipe is gone, and says why.
 test_pipe() {
 	local reader status
 
@@ -196,7 +197,7 @@ test_dumps() {
 		"$(perf report -i "$data" --stdio 2>&1 | grep -i 'out of order')"
 }
 
-# A page for each CPU. Programs are gone when it is written, and have a name.
+# Each buffer has one page. The programs have exited before the dump, but have names in it.
 test_overwritten() {
 	local shell all
 
@@ -221,7 +222,7 @@ test_overwritten() {
 		grep -q 'PERF_RECORD_COMM.* first:'"
 }
 
-# A command needs no -a, and ends it.
+# With a command, -M needs no -a, and perf ends with the command.
 test_command() {
 	# shellcheck disable=SC2016 # for the other shell
 	check "perf record -M of a command" perf record -o "$data" -M 1M -e "$number_event" \
@@ -247,7 +248,7 @@ test_control() {
 	same "numbers" "7 8" "$(numbers "$data")"
 }
 
-# An event does the same as a signal.
+# An event of --trigger causes a dump like a signal does.
 test_trigger() {
 	start -a -M 1M --trigger "$exec_event"
 	number 8
@@ -257,7 +258,7 @@ test_trigger() {
 	same "the first one" 8 "$(numbers "$data")"
 }
 
-# So does a BPF program.
+# A BPF program can cause a dump, too.
 test_bpf() {
 	start_bpf || return
 	start -a -M 1M --trigger "bpf:$bpf_pin"

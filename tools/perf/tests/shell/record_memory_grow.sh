@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -M --grow-to has larger buffers when they hold too little
+# perf record -M --grow-to enlarges buffers that hold too little
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -18,7 +18,7 @@ cpu=$(sed -n 's/^Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
 page=$(getconf PAGE_SIZE)
 writer=
 
-# A task that writes the numbers that it is told, on one CPU
+# Start a task that records the numbers it gets from a fifo, on one CPU
 start_writer() {
 	mkfifo "$tmp/go"
 	# shellcheck disable=SC2016 # for the other shell
@@ -39,7 +39,7 @@ stop_writer() {
 }
 at_end stop_writer
 
-# start_growing OPTION...: a page for each buffer, and much more if that is not enough for an hour
+# start_growing OPTION...: record with buffers that may grow until they hold an hour
 start_growing() {
 	start --hold 1h "$@" || { cat "$log"; exit 1; }
 }
@@ -57,7 +57,7 @@ write_some() {
 	sleep 0.1
 }
 
-# write_until SIZE: the buffer is as large
+# write_until SIZE: write numbers until the buffer has grown to SIZE
 write_until() {
 	for _ in $(seq 600); do
 		! grown_to "$1" || break
@@ -66,8 +66,9 @@ write_until() {
 	check "a buffer of $1" grown_to "$1"
 }
 
-# ends_whole WHAT MIN: the file ends with the last number, and none of so many before it is missing.
-# Older ones may have been overwritten before a buffer was replaced.
+# ends_whole WHAT MIN: check that the file ends with the last number, in a run of at least
+# MIN numbers without a gap. Older ones may have been overwritten before a buffer was
+# replaced.
 ends_whole() {
 	local run newest
 
@@ -83,12 +84,13 @@ has_written() {
 	[ "$(cat "$tmp/wrote")" = "$last" ]
 }
 
-# test_target WHAT OPTION...
+# test_target WHAT OPTION...: test buffers that grow for one kind of target
 test_target() {
 	local what=$1 i
 
 	shift
-	# A page has room for more than 30, and the next one has few yet.
+	# The old page had room for more than 30 numbers, and the new buffer has only few
+	# yet: a longer run shows that the records of the old one are kept.
 	start_growing "$@" --grow-to $((cpus * 64 * page))
 	write_until $((2 * page / 1024))K
 	eventually "all are written" has_written
@@ -96,7 +98,7 @@ test_target() {
 	stop
 	ends_whole "$what, replaced" 31
 
-	# A page would not have room for these.
+	# One page would not have room for these numbers.
 	start_growing "$@" --grow-to $((cpus * 64 * page))
 	write_until $((8 * page / 1024))K
 	for ((i = 0; i < 100; i++)); do
@@ -121,7 +123,7 @@ test_limit() {
 	same "buffers that are larger" 1 "$(grep -c 'held less than' "$log")"
 }
 
-# Each file has what was in the one that was replaced.
+# Each file has the records of the buffer that was replaced.
 test_daemon() {
 	local i file
 
@@ -147,7 +149,7 @@ test_daemon() {
 	log=$tmp/log
 }
 
-# What lasts for so long stays as it is.
+# Buffers that hold enough do not grow.
 test_enough() {
 	start_growing -a -M 1M --grow-to 64M
 	number 1 2 3
@@ -173,7 +175,7 @@ test_words() {
 start_writer
 test_target "all CPUs" -a -M $((cpus * page))
 test_target "a task" -p "$writer" -M $((cpus * page))
-# One buffer, as there is one thread
+# There is one thread, so one buffer.
 test_target "a thread" --per-thread -t "$writer" -M "$page"
 test_limit
 test_daemon

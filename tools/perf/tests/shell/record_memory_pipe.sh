@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -M -o - waits for who reads the pipe, and loses nothing meanwhile
+# perf record -M -o - waits for the reader of the pipe and loses nothing
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -15,7 +15,8 @@ cp "$shell" "$tmp/writer"
 pid=
 reader=
 
-# It stops as soon as it records: nobody reads from here on.
+# Start perf and stop the reader as soon as perf records: nobody reads the pipe from then
+# on.
 start() {
 	mkfifo "$tmp/pipe"
 	cat "$tmp/pipe" > "$data" &
@@ -37,7 +38,7 @@ stop() {
 }
 at_end stop
 
-# dump N: it is written, if not now, then the next time
+# dump N: ask for dump N until it is written
 dump() {
 	for _ in $(seq 100); do
 		kill -USR2 "$pid"
@@ -47,7 +48,7 @@ dump() {
 	check "dump $1" grep -q "dump $1 written" "$tmp/log"
 }
 
-# write_numbers FIRST LAST: by a program that is gone then
+# write_numbers FIRST LAST: record them with a program that has exited afterwards
 write_numbers() {
 	# shellcheck disable=SC2016 # for the other shell
 	"$tmp/writer" -c 'for ((i = $2; i <= $3; i++)); do
@@ -59,7 +60,7 @@ says_times() {
 	[ "$(grep -c "$1" "$tmp/log")" -ge "$2" ]
 }
 
-# There is no room for what is known of tasks, which comes first.
+# The pipe has no room for the records of tasks, which come first.
 test_full() {
 	local full="Cannot write dump 1: nobody reads the pipe. What is in memory stays there"
 
@@ -82,7 +83,7 @@ test_full() {
 		grep -c "COMM exec: ${marker##*/}")"
 }
 
-# There is room for a part of it.
+# The pipe has room for a part of the dump.
 test_part() {
 	start
 	write_numbers 1 3000

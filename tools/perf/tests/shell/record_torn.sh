@@ -1,8 +1,8 @@
 #!/bin/bash
-# perf record --daemon writes files without torn records while all CPUs write to its memory
+# perf record --daemon writes no torn records while all CPUs are busy
 # SPDX-License-Identifier: GPL-2.0
 #
-# RECORD_DUMPS is how many files.
+# RECORD_DUMPS sets the number of files.
 
 # shellcheck disable=SC2154 # the libraries set them
 # shellcheck source=lib/persistent.sh
@@ -16,12 +16,12 @@ dumps=${RECORD_DUMPS:-50}
 each=$((128 << 10))
 kernel_maps=
 
-# wrote N: files, so far
+# wrote N: true if at least N files are written
 wrote() {
 	[ "$(grep -c 'wrote ' "$log")" -ge "$1" ]
 }
 
-# data_size FILE: bytes of samples, and of what is known of the kernel
+# data_size FILE: bytes of the records of samples and of the maps of the kernel
 data_size() {
 	od -An -t u8 -j 48 -N 8 "$1" | xargs
 }
@@ -30,7 +30,7 @@ is_full() {
 	[ "$(data_size "$1")" -ge $((kernel_maps + size * 8 / 10)) ]
 }
 
-# dump_now N: in one second, or the writers are not to blame. Sets asked, in seconds
+# dump_now N: ask for file N and wait for it. Sets $asked to the uptime of the request
 dump_now() {
 	asked=$(cut -d ' ' -f 1 /proc/uptime)
 	kill -USR1 "$pid"
@@ -42,7 +42,7 @@ dump_now() {
 	exit 1
 }
 
-# How much there is in a file without samples
+# Set kernel_maps to the bytes of records in a file without samples
 find_kernel_maps() {
 	start -a -M "$size" # of numbers, which nobody writes
 	dump 1
@@ -73,7 +73,8 @@ test_dumps() {
 	same "torn" 0 "$torn"
 	same "files with 80 % of the memory" "$dumps" "$full"
 	same "files without a record that is later than the signal" 0 "$late"
-	# Where recording pauses for a copy, what happens meanwhile is missing in the next one.
+	# If recording pauses for a copy, events during the pause are missing in the next
+	# file.
 	if grep -q "recording goes on while memory is copied" "$tmp/said_at_start"; then
 		same "gaps" 0 "$gaps"
 	else
@@ -84,7 +85,7 @@ test_dumps() {
 size=$((each * $(getconf _NPROCESSORS_ONLN)))
 find_kernel_maps
 start_writers
-# Interrupts write into the same buffers, wherever they land on the others.
+# Interrupts write to the same buffers, at any point of the writers' records.
 check "a daemon" perf record -o "$base" --daemon --pid-file "$tmp/pid" -a -M "$size" \
 	-e raw_syscalls:sys_enter --filter "$(writers_filter)" -e cpu-clock/freq=5000,name=tick/
 cp "$tmp/out" "$tmp/said_at_start"

@@ -15,8 +15,8 @@ static void sighandler(int sig __maybe_unused)
 }
 
 /*
- * System calls as fast as can be, each with its number in all arguments, which
- * it ignores: what is recorded of them can be checked.
+ * Make system calls in a tight loop. Call number N has N in all its arguments,
+ * which getppid() ignores. A test can check that all calls were recorded.
  */
 static int countcalls(int argc, const char **argv)
 {
@@ -30,7 +30,7 @@ static int countcalls(int argc, const char **argv)
 	signal(SIGALRM, sighandler);
 	alarm(sec);
 
-	/* From here on there are no other calls. */
+	/* The process makes no other calls from here on. */
 	puts("counting");
 	fflush(stdout);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Progress on a line of the terminal, for what takes longer than a second.
+ * Show the progress of operations that take longer than a second, on one line of the
+ * terminal.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "../../util/units.h"
 
 static u64 started;
-static int shown;	/* columns */
+static int shown;	/* number of columns on the line */
 
 static void stdio_progress__start(struct ui_progress *p)
 {
@@ -34,7 +35,7 @@ static void stdio_progress__update(struct ui_progress *p)
 		unit_number__scnprintf(total, sizeof(total), p->total);
 		shown += fprintf(stderr, " [%s/%s]", curr, total);
 	}
-	/* The numbers may have become shorter. */
+	/* Overwrite the end of the last line, which may have been longer. */
 	fputs("  \b\b", stderr);
 	fflush(stderr);
 }

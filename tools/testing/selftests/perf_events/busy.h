@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls on all CPUs at full speed, for tests of what is exact: after a call that
- * ends recording has returned, no record appears.
+ * Makes system calls on all CPUs at full speed. Tests use it to check that a call that
+ * ends recording is exact: after it returns, no record appears.
  *
- * BUSY_ROUNDS and BUSY_CALLS in the environment say how often a test does that, and how
- * many records each CPU writes before and after.
+ * BUSY_ROUNDS in the environment sets how often a test does that, BUSY_CALLS how many
+ * records each CPU writes before and after.
  */
 #ifndef BUSY_H
 #define BUSY_H
@@ -25,7 +25,7 @@
 
 #define BUSY_CPUS	16
 
-/* Each writes to a cache line of its own. */
+/* One counter per CPU, each in a cache line of its own. */
 struct busy_calls {
 	unsigned long	nr;
 	char		rest[64 - sizeof(unsigned long)];
@@ -62,7 +62,7 @@ static inline void busy_write(int cpu, pid_t parent, unsigned long *done)
 	}
 }
 
-/* Starts one process for each CPU of @set. Returns false when it cannot. */
+/* Starts one process on each CPU of @set. Returns false on failure. */
 static inline int busy_start(struct busy *busy, const cpu_set_t *set)
 {
 	pid_t pid, parent = getpid();
@@ -81,7 +81,10 @@ static inline int busy_start(struct busy *busy, const cpu_set_t *set)
 	for (cpu = 0; cpu < CPU_SETSIZE && busy->nr < BUSY_CPUS; cpu++) {
 		if (!CPU_ISSET(cpu, set))
 			continue;
-		/* Before the fork, as @busy may be in memory that is shared. */
+		/*
+		 * Read @nr before fork(): if @busy is in shared memory, the parent may
+		 * change it meanwhile.
+		 */
 		done = &busy->done[busy->nr].nr;
 		pid = fork();
 		if (pid < 0)
@@ -105,7 +108,7 @@ static inline void busy_end(struct busy *busy)
 	busy->nr = 0;
 }
 
-/* Until each CPU has made so many calls once more. */
+/* Waits until each CPU has made @busy->calls more calls. */
 static inline void busy_wait(struct busy *busy)
 {
 	unsigned long begin[BUSY_CPUS];
@@ -126,7 +129,7 @@ static inline __u64 busy_head(const void *map)
 	return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* Whether there is a record for each call since the head was at @before. */
+/* Whether the head has moved since @before by enough bytes for a record of each call. */
 static inline int busy_recorded(const struct busy *busy, __u64 before, __u64 head)
 {
 	__u64 bytes = (__s64)(head - before) < 0 ? before - head : head - before;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records in the middle of records: NMIs, timers and a probe hit while the record of a
- * system call, or of an inode, is being written to the same buffer. No record may be
- * torn, and none of those that were interrupted may be missing.
+ * Records inside records: NMIs, timers and a probe hit while the record of a system call,
+ * or of an inode, is being written to the same buffer. No record may be torn, and no
+ * interrupted record may be missing.
  *
- * NESTED_ROUNDS in the environment says how often to look.
+ * NESTED_ROUNDS in the environment sets the number of rounds.
  */
 
 #define _GNU_SOURCE
@@ -47,7 +47,7 @@ struct sample {
 	uint32_t	cpu, reserved;
 	uint64_t	period;
 	uint32_t	raw_size;
-	/* struct trace_entry; what follows is of a system call */
+	/* struct trace_entry, then the fields of raw_syscalls/sys_enter */
 	uint16_t	type;
 	uint8_t		flags, preempt_count;
 	int32_t		entry_pid;
@@ -83,10 +83,10 @@ static long number_in(const char *fmt, const char *name)
 	return nr;
 }
 
-/* What the arguments of a system call are of its number, after the first two */
+/* Argument i of the n-th system call is n * factors[i], except for the first two. */
 static const uint64_t factors[] = { 0, 0, 3, 5, 7, 11 };
 
-/* Each number once, so that what is torn or missing shows. */
+/* Number the calls, so that a torn or missing record shows. */
 static void writer(int cpu, const char *dir)
 {
 	unsigned long n;
@@ -103,7 +103,10 @@ static void writer(int cpu, const char *dir)
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	for (n = 1; ; n++) {
 		syscall(SYS_getppid, n, ~n, n * 3, n * 5, n * 7, n * 11);
-		/* The name of the device is asked for while the record is filled in. */
+		/*
+		 * Dirty the inode: filling in this record calls bdi_dev_name(), where the
+		 * probe is.
+		 */
 		if (fd >= 0 && !(n % 16))
 			fchmod(fd, n & 16 ? 0600 : 0644);
 	}
@@ -114,16 +117,17 @@ static void backtraces(void)
 	int fd = open("/proc/sysrq-trigger", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Not without a pause: all of it goes to the console. */
+	/* Pause: each backtrace is printed to the console. */
 	while (write(fd, "l", 1) == 1)
 		usleep(10000);
 	_exit(1);
 }
 
 /*
- * A probe that takes a breakpoint: one that is called as a function counts as part of what
- * it is called from, which records already. It can be where an instruction begins, but not
- * where the function is traced.
+ * Opens a kprobe that hits through a breakpoint. A probe that ftrace calls as a function
+ * would count as part of the event that is recording already, and be dropped. The address
+ * must be the start of an instruction behind the function entry that ftrace uses: try
+ * offsets.
  */
 static int open_probe(struct perf_event_attr *attr, int cpu)
 {
@@ -163,7 +167,7 @@ FIXTURE_SETUP(nested)
 	int cpu, i, e, fd;
 	cpu_set_t set;
 
-	/* Mounts go with this process. */
+	/* The mounts disappear with this process. */
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    access("/proc/sysrq-trigger", W_OK))
 		SKIP(return, "this takes root, and CONFIG_MAGIC_SYSRQ");
@@ -259,12 +263,12 @@ static uint64_t head_of(const void *map)
 	return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* Until one more NMI was recorded than @before */
+/* Waits until more NMIs than @before were recorded. */
 static bool wait_for_nmi(FIXTURE_DATA(nested) *self, uint64_t before)
 {
 	time_t until = time(NULL) + WAIT_SECONDS;
 
-	/* They are in the buffer yet, if nobody waits. */
+	/* Do not sleep: the records of the NMI would be overwritten before check() looks. */
 	while (nmis(self) == before) {
 		if (time(NULL) > until)
 			return false;
@@ -274,8 +278,8 @@ static bool wait_for_nmi(FIXTURE_DATA(nested) *self, uint64_t before)
 }
 
 /*
- * Looks at the records of a CPU since its head was at @begin, newest first; nobody writes
- * meanwhile. Before that, the events were off, and there are gaps.
+ * Checks the records of CPU number @i since its head was at @begin, newest first, while
+ * nobody writes. Older records have gaps, because the events were off.
  */
 static void check(struct __test_metadata *_metadata, FIXTURE_DATA(nested) *self, int i,
 		  uint64_t begin, unsigned long *seen, unsigned long *calls)
@@ -295,7 +299,7 @@ static void check(struct __test_metadata *_metadata, FIXTURE_DATA(nested) *self,
 			at = (pos + b) % size;
 			((char *)&s)[b] = data[at];
 		}
-		/* The oldest one may be overwritten in part. */
+		/* The oldest record may be overwritten in part. */
 		if (end - pos < sizeof(s.header) || end - pos < s.header.size)
 			break;
 		ASSERT_EQ(PERF_RECORD_SAMPLE, s.header.type);
@@ -322,6 +326,7 @@ static void check(struct __test_metadata *_metadata, FIXTURE_DATA(nested) *self,
 	}
 }
 
+/* Events that interrupt each other leave whole records, and no system call is missing. */
 TEST_F_TIMEOUT(nested, whole, 1800)
 {
 	const char *text = getenv("NESTED_ROUNDS");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Samples of tracepoints are written in place, copied at once, or go the long way, and
- * nobody can tell which. Here two events are on each tracepoint: one that asks for what can
- * be written in place, and one that also wants to wake somebody up, and so goes the long way.
- * While processes start, talk and end on all CPUs, both have to record the same.
+ * The kernel writes samples of tracepoints in place, copies them at once, or uses the
+ * long way, perf_swevent_event(). The records must be the same. Here two events are on each
+ * tracepoint: the samples of one can be written in place; the other asks for wakeups by
+ * the number of records, and so goes the long way. While processes start, talk and end on
+ * all CPUs, both must record the same.
  */
 
 #define _GNU_SOURCE
@@ -29,13 +30,13 @@
 #define MAX_EVENTS	200
 #define PAGES		2048
 
-/* Hit before and after the work on each CPU: what is between them is compared. */
+/* Hit before and after the work on each CPU. The records in between are compared. */
 #define MARKER		"raw_syscalls/sys_enter"
 #define BEGIN		0x5ca1ab00UL
 #define END		0x0ddba100UL
 #define MARKERS		10
 
-/* What processes and interrupts do */
+/* Tracepoints that processes and interrupts hit */
 static const char * const systems[] = {
 	"raw_syscalls", "sched", "task", "signal", "irq", "timer", "workqueue", "rcu",
 };
@@ -69,7 +70,7 @@ FIXTURE(paths)
 
 FIXTURE_VARIANT(paths)
 {
-	/* With one, what would be written in place is copied. */
+	/* With a filter, samples are copied that would be written in place without. */
 	const char *filter;
 };
 
@@ -96,7 +97,7 @@ static bool ring_open(struct ring *ring, const int *ids, int nr, int cpu, bool u
 	};
 	int i, fd;
 
-	/* Nobody is woken by either. */
+	/* These limits are never reached: nobody is woken. */
 	if (usual)
 		attr.wakeup_watermark = 1 << 30;
 	else
@@ -149,7 +150,7 @@ FIXTURE_SETUP(paths)
 		if (glob(pattern, 0, NULL, &found))
 			continue;
 		for (n = 0; n < found.gl_pathc && self->nr_ids < MAX_EVENTS; n++) {
-			/* One hit counts nanoseconds, and so throttles the event. */
+			/* These count nanoseconds, so that one hit throttles the event. */
 			if (strstr(found.gl_pathv[n], "/sched_stat_"))
 				continue;
 			id = event_id(found.gl_pathv[n] + dir);
@@ -185,7 +186,7 @@ static void mark(const int *cpus, int nr_cpus, unsigned long nr)
 	}
 }
 
-/* Processes that start others, talk to them, touch memory and end */
+/* Starts children that read from this process, touch memory, exec and end. */
 static void work(void)
 {
 	int i, j, fds[2], status;
@@ -213,7 +214,7 @@ static void work(void)
 	}
 }
 
-/* All but what tells the events, and the ways they take, apart */
+/* Compares all fields but the id and the time, which differ between the two events. */
 static int compare(const void *left, const void *right)
 {
 	const struct sample *a = *(const struct sample * const *)left;
@@ -243,7 +244,7 @@ static bool is_marker(const struct sample *sample, int marker, unsigned long nr)
 	return type == marker && words[0] == SYS_getppid && (unsigned long)words[1] == nr;
 }
 
-/* The samples of a buffer, the newest first; NULL: they are not all there. */
+/* Returns the samples of a buffer, newest first, or NULL if some are missing. */
 static struct sample **ring_samples(struct ring *ring, int *nr)
 {
 	struct perf_event_mmap_page *page = ring->base;
@@ -254,7 +255,7 @@ static struct sample **ring_samples(struct ring *ring, int *nr)
 	uint64_t pos;
 
 	*nr = 0;
-	/* None was overwritten, so that none goes around. */
+	/* The buffer never filled up, so no record was overwritten or wraps around. */
 	if (!samples || page->data_head < -size + 65536)
 		return NULL;
 	for (pos = page->data_head; pos; pos += sample->header.size) {
@@ -267,8 +268,8 @@ static struct sample **ring_samples(struct ring *ring, int *nr)
 }
 
 /*
- * An interrupt may come between the two samples of a marker, and its own samples are before the
- * marker in one buffer and behind it in the other. Find one where none came.
+ * An interrupt between the two samples of a marker has its own samples before the marker
+ * in one buffer and after it in the other. Find a marker that was not interrupted.
  */
 static bool find_marker(struct sample **a, int nr_a, struct sample **b, int nr_b, int marker,
 			unsigned long nr, int *at_a, int *at_b)
@@ -290,6 +291,7 @@ static bool find_marker(struct sample **a, int nr_a, struct sample **b, int nr_b
 	return false;
 }
 
+/* Both events record the same, whichever path their samples take. */
 TEST_F_TIMEOUT(paths, record_the_same, 300)
 {
 	int cpu, i, nr, nr_other, total = 0;
@@ -334,7 +336,10 @@ TEST_F_TIMEOUT(paths, record_the_same, 300)
 					&begin, &begin_other));
 		ASSERT_TRUE(find_marker(usual, nr, other, nr_other, self->marker, END,
 					&end, &end_other));
-		/* In the middle of a hit, others come in either order. */
+		/*
+		 * Records of interrupts in the middle of a hit come in either order:
+		 * sort.
+		 */
 		nr = begin - end;
 		ASSERT_EQ(nr, begin_other - end_other);
 		qsort(usual + end, nr, sizeof(*usual), compare);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What changes how an event of a tracepoint records, while it does: the very next
- * hit has to follow it. Each test records system calls of its own task, and counts
- * the samples of getppid().
+ * Changes how an event of a tracepoint records while it records: the very next hit must
+ * follow the change. Each test records system calls of its own task, and counts the
+ * samples of getppid().
  */
 
 #define _GNU_SOURCE
@@ -63,7 +63,7 @@ FIXTURE_VARIANT(tracepoint)
 #define COMMON	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 		 PERF_SAMPLE_RAW)
 
-/* What perf record --overwrite asks for, and something else. */
+/* The format of perf record --overwrite, and a forward one */
 #define OVERWRITE						\
 	.backward = true,					\
 	.sample_type = COMMON | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD
@@ -102,7 +102,7 @@ FIXTURE_SETUP(tracepoint)
 		.sample_type = variant->sample_type,
 		.write_backward = variant->backward,
 		.disabled = 1,
-		/* Nobody is to be woken. */
+		/* Wake nobody. */
 		.watermark = 1,
 		.wakeup_watermark = 1 << 30,
 	};
@@ -129,14 +129,14 @@ static void hit(int times)
 		syscall(SYS_getppid);
 }
 
-/* How many samples the buffer has of system call @nr. It is not full yet. */
+/* Returns the number of samples of system call @nr in the buffer, which is not full yet. */
 static int samples(struct perf_event_attr *attr, void *base, long nr)
 {
 	struct perf_event_mmap_page *page = base;
 	size_t data_size = PAGES * sysconf(_SC_PAGESIZE);
 	char *data = (char *)base + sysconf(_SC_PAGESIZE);
 	unsigned long long begin = 0, end = page->data_head;
-	/* All fields before the raw data are of eight bytes. */
+	/* Each field before the raw data has eight bytes. */
 	size_t raw_at = sizeof(struct perf_event_header) + sizeof(uint32_t) +
 		8 * __builtin_popcountll(attr->sample_type & ~PERF_SAMPLE_RAW);
 	struct perf_event_header header;
@@ -151,7 +151,7 @@ static int samples(struct perf_event_attr *attr, void *base, long nr)
 	while (begin != end) {
 		memcpy(&header, data + begin % data_size, sizeof(header));
 		if (header.type == PERF_RECORD_SAMPLE) {
-			/* A record may go on at the other end, but not in this test. */
+			/* A record may wrap around, but not in this test. */
 			memcpy(&raw, data + begin % data_size + raw_at, sizeof(raw));
 			if (raw.nr == nr)
 				n++;
@@ -161,13 +161,14 @@ static int samples(struct perf_event_attr *attr, void *base, long nr)
 	return n;
 }
 
+/* Each hit is one sample. */
 TEST_F(tracepoint, all_are_recorded)
 {
 	hit(100);
 	EXPECT_EQ(100, samples(&self->attr, self->base, SYS_getppid));
 }
 
-/* Once it is disabled, nothing comes any more; and nothing is lost when it is not. */
+/* A disabled event records nothing, and an enabled one loses nothing. */
 TEST_F(tracepoint, disable)
 {
 	hit(10);
@@ -179,6 +180,7 @@ TEST_F(tracepoint, disable)
 	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
 }
 
+/* A filter that is set while the event records is applied to the next hit. */
 TEST_F(tracepoint, filter)
 {
 	char filter[100];
@@ -192,7 +194,7 @@ TEST_F(tracepoint, filter)
 	EXPECT_EQ(1, samples(&self->attr, self->base, SYS_getuid));
 }
 
-/* After so many hits it is disabled. */
+/* PERF_EVENT_IOC_REFRESH disables the event after this many hits. */
 TEST_F(tracepoint, refresh)
 {
 	hit(10);
@@ -201,6 +203,7 @@ TEST_F(tracepoint, refresh)
 	EXPECT_EQ(13, samples(&self->attr, self->base, SYS_getppid));
 }
 
+/* With O_ASYNC, the next hit sends SIGIO and is recorded as well. */
 TEST_F(tracepoint, signal)
 {
 	sigset_t set;
@@ -234,7 +237,7 @@ TEST_F(tracepoint, period)
 	if (self->attr.sample_type & PERF_SAMPLE_PERIOD) {
 		EXPECT_EQ(50, before);
 	} else {
-		/* What is left of the period before makes some more at first. */
+		/* The rest of the old period adds some samples at first. */
 		EXPECT_LE(20, before);
 		EXPECT_GE(25, before);
 	}
@@ -246,6 +249,7 @@ TEST_F(tracepoint, period)
 	EXPECT_EQ(before + 10, after);
 }
 
+/* A paused buffer takes no records until it is resumed. */
 TEST_F(tracepoint, pause)
 {
 	hit(10);
@@ -257,7 +261,7 @@ TEST_F(tracepoint, pause)
 	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
 }
 
-/* A program that wants none of them. */
+/* A BPF program that returns 0 drops the samples. */
 TEST_F(tracepoint, bpf)
 {
 	struct bpf_insn insns[] = {
@@ -282,7 +286,7 @@ TEST_F(tracepoint, bpf)
 	close(prog);
 }
 
-/* With another event on the same tracepoint both get all. */
+/* Two events on one tracepoint both record each hit. When one is closed, the other goes on. */
 TEST_F(tracepoint, another)
 {
 	struct perf_event_attr attr = self->attr;
@@ -304,7 +308,7 @@ TEST_F(tracepoint, another)
 	EXPECT_EQ(30, samples(&self->attr, self->base, SYS_getppid));
 }
 
-/* With more than TP_MAX_COPIES of kernel/events/tracepoint.c, too, some with a filter. */
+/* The same with more events than TP_MAX_COPIES in kernel/events/tracepoint.c, some filtered. */
 TEST_F(tracepoint, many)
 {
 	struct perf_event_attr attr = self->attr;
@@ -330,7 +334,7 @@ TEST_F(tracepoint, many)
 	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
 }
 
-/* What the event counts, and what it has recorded. */
+/* The count includes every hit: ten getppid(), and the second read() itself. */
 TEST_F(tracepoint, count)
 {
 	__u64 before, after;
@@ -342,7 +346,7 @@ TEST_F(tracepoint, count)
 	EXPECT_EQ(10, samples(&self->attr, self->base, SYS_getppid));
 }
 
-/* Another buffer takes the samples from the next hit on. */
+/* An event that is redirected to another buffer writes there from the next hit on. */
 TEST_F(tracepoint, output)
 {
 	struct perf_event_attr attr = self->attr;
@@ -355,7 +359,7 @@ TEST_F(tracepoint, output)
 	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 	hit(10);
 	EXPECT_EQ(30, samples(&self->attr, self->base, SYS_getppid));
-	/* The one that has the buffer records no more, the other does. */
+	/* The owner of the buffer is disabled. The redirected event still records. */
 	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
 	hit(10);
 	EXPECT_EQ(40, samples(&self->attr, self->base, SYS_getppid));
@@ -365,7 +369,7 @@ TEST_F(tracepoint, output)
 	close(fd);
 }
 
-/* What children hit is in the buffer of the event that they inherited. */
+/* Hits of a child are in the buffer of the event that it inherited. */
 TEST_F(tracepoint, inherit)
 {
 	struct perf_event_attr attr = self->attr;
@@ -390,7 +394,7 @@ TEST_F(tracepoint, inherit)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	hit(10);
 	EXPECT_EQ(40, samples(&attr, base, SYS_getppid));
-	/* The other event is of this task alone. */
+	/* The other event counts this task only. */
 	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
 	munmap(base, self->size);
 	close(fd);
@@ -404,7 +408,7 @@ FIXTURE(probe)
 
 FIXTURE_VARIANT(probe)
 {
-	/* What makes it, up to its name and from there on; where: see probe_make() */
+	/* Type and arguments for dynamic_events; probe_make_kernel() or _user() adds the place */
 	const char *make;
 	const char *suffix;
 	const char *event;
@@ -463,18 +467,18 @@ FIXTURE_VARIANT_ADD(probe, uretprobe)
 
 #define PROBE	"tracepoint_test/hit"
 
-/* What is hit: all probes of this test are in here. */
+/* All probes of this test are in here. */
 static long probed(long pid)
 {
 	return syscall(SYS_getpgid, pid);
 }
 
-/* The one place that it returns to */
+/* The only caller of probed(), so that it always returns to the same place */
 static __attribute_noinline__ void probe_hit(long pid)
 {
 	long (*call)(long pid) = probed;
 
-	/* So that no compiler copies it to here. */
+	/* Keeps the compiler from inlining probed() here. */
 	asm volatile("" : "+r" (call));
 	if (call(pid) < 0)
 		abort();
@@ -509,7 +513,7 @@ static bool probe_make_kernel(const char *make, const char *suffix)
 	return false;
 }
 
-/* Where probed() is in this program's file. */
+/* Puts the probe at probed() in the file of this program. */
 static bool probe_make_user(const char *make, const char *suffix)
 {
 	unsigned long start, end, offset, at = (unsigned long)probed;
@@ -534,7 +538,7 @@ FIXTURE_SETUP(probe)
 	const char *event = variant->event ?: PROBE;
 	long id;
 
-	/* Of a run that was killed */
+	/* Remove the probe of a run that was killed. */
 	probe_write("-:" PROBE "\n");
 	if (variant->make &&
 	    !(variant->user ? probe_make_user : probe_make_kernel)(variant->make, variant->suffix))
@@ -561,7 +565,7 @@ FIXTURE_TEARDOWN(probe)
 		probe_write("-:" PROBE "\n");
 }
 
-/* An event, and the last record that its buffer has. */
+/* An event, and the last record in its buffer */
 struct recorder {
 	int fd;
 	void *base;
@@ -587,7 +591,7 @@ static bool recorder_open(struct recorder *recorder, struct perf_event_attr *att
 	return recorder->base != MAP_FAILED;
 }
 
-/* Take the last record, with what differs from one hit to the next left out. */
+/* Takes the last record, and clears fields that differ between hits. */
 static bool recorder_take(struct recorder *recorder)
 {
 	/* TRACE_FLAG_NEED_RESCHED and its kin */
@@ -611,8 +615,8 @@ static bool recorder_take(struct recorder *recorder)
 }
 
 /*
- * Samples are the same in place, where an event is alone or the first one of several, and
- * for an event that asks for something else, and gets them in another way.
+ * The samples are the same whether the kernel writes them in place, for an event that is
+ * alone or the first of several, or the long way, for an event that asks for more.
  */
 TEST_F(probe, same_samples)
 {
@@ -633,11 +637,11 @@ TEST_F(probe, same_samples)
 		case 0: /* alone */
 			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_ENABLE, 0));
 			break;
-		case 1: /* the other way, alone */
+		case 1: /* the long way, alone */
 			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_DISABLE, 0));
 			ASSERT_EQ(0, ioctl(other.fd, PERF_EVENT_IOC_ENABLE, 0));
 			break;
-		case 2: /* both, and this one first */
+		case 2: /* both, @usual first */
 			ASSERT_EQ(0, ioctl(usual.fd, PERF_EVENT_IOC_ENABLE, 0));
 			break;
 		case 3: /* neither in place: a filter needs a record to look at */
@@ -645,7 +649,7 @@ TEST_F(probe, same_samples)
 					   "common_pid >= 0"));
 			break;
 		}
-		/* All of them return to the same place, which is in samples. */
+		/* All hits return to the same place, which is part of the samples. */
 		probe_hit(pid);
 		if (step != 1)
 			ASSERT_TRUE(recorder_take(&usual));
@@ -659,7 +663,10 @@ TEST_F(probe, same_samples)
 			EXPECT_EQ(0, memcmp(&first, &other.record, sizeof(first)));
 	}
 
-	/* Many, the last of which have it by way of a buffer that has had another record. */
+	/*
+	 * With this many events, the last ones copy from a buffer that held another
+	 * record before.
+	 */
 	probe_hit(0);
 	for (i = 0; i < MANY; i++) {
 		ASSERT_TRUE(recorder_open(&many[i], i % 2 ? &attr : &self->attr));
@@ -748,7 +755,7 @@ FIXTURE_TEARDOWN(busy)
 	busy_end(&self->busy);
 }
 
-/* A record that is being written is there when the event is disabled, and no others come. */
+/* When PERF_EVENT_IOC_DISABLE returns, the record in progress is written and no more come. */
 TEST_F_TIMEOUT(busy, disable, 1800)
 {
 	struct busy *busy = &self->busy;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What tests of tracepoints have in common */
+/*
+ * Helpers for tests of tracepoints
+ */
 #ifndef TRACING_H
 #define TRACING_H
 
@@ -13,7 +15,7 @@
 
 #include <linux/perf_event.h>
 
-/* What perf record -P asks for: a buffer that one CPU writes needs no more. */
+/* The fields that perf record -P samples: a buffer of one CPU needs no more. */
 #define NARROW	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
 		 PERF_SAMPLE_RAW)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# bpf_perf_output.py PIN: pin a map of perf events there, and PIN_other, which is of another
-# kind. Run a BPF program on each exec of a task, which writes to the event of its CPU, until
-# stdin ends.
+# bpf_perf_output.py PIN: pin a map of perf events at PIN, and a map of another type at
+# PIN_other. Until stdin ends, a BPF program runs on each exec and writes to the event of
+# its CPU in the map. Tests use it as the other side of 'perf record --trigger bpf:PIN'.
 
 import ctypes
 import os
@@ -37,7 +37,7 @@ cpus = os.cpu_count()
 events = bpf(MAP_CREATE, PERF_EVENT_ARRAY | 4 << 32, 4 | cpus << 32)
 path = ctypes.create_string_buffer(sys.argv[1].encode())
 bpf(OBJ_PIN, address(path), events)
-# An array, to which no event can be added
+# A plain array, which cannot hold events
 other = bpf(MAP_CREATE, ARRAY | 4 << 32, 4 | cpus << 32)
 path = ctypes.create_string_buffer(sys.argv[1].encode() + b'_other')
 bpf(OBJ_PIN, address(path), other)

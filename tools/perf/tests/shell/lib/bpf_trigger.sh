@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A BPF program that writes to a map of events whenever a task calls exec. Sourced after
-# persistent.sh, which $undo_mount is not of: who sources this unmounts that at the end.
+# A BPF program that writes to a map of events whenever a task calls exec. Source this
+# after persistent.sh. The test that sources it must unmount $undo_mount at its end, if
+# that is set.
 
 # shellcheck disable=SC2034,SC2154 # used by those that source this, and set by persistent.sh
 
 bpf_pin=$tmp/bpf/events
 
-# Only where python3 can make a map, as the library of the tests has nothing else that does. If it
-# cannot be, it says why and fails. Otherwise the map is at $bpf_pin, and $bpf_pin_other is one of
-# another kind.
+# start_bpf: pin a map of events at $bpf_pin and a map of another type at $bpf_pin_other,
+# and start the BPF program. This requires python3, as the tests have no other tool to
+# create a map. If it is not possible, start_bpf says why and fails.
 start_bpf() {
 	local python
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Writers of records that can be told to be torn, or missing. Sourced after persistent.sh.
+# Writers of numbered records, so that a test can detect torn and missing ones. Source
+# this after persistent.sh.
 
 # shellcheck disable=SC2034,SC2154 # used by those that source this, and set by persistent.sh
 
@@ -17,7 +18,7 @@ stop_writers() {
 	wait "${writers[@]}" 2> /dev/null
 }
 
-# One on each CPU that this may run on
+# start_writers: start a writer on each CPU that the test may run on
 start_writers() {
 	local cpu range
 
@@ -30,7 +31,7 @@ start_writers() {
 	done
 	at_end stop_writers
 
-	# What they do before they count is not to be recorded.
+	# Do not record what the writers do before they count.
 	for _ in $(seq 600); do
 		[ "$(wc -l < "$tmp/counting")" = "${#writers[@]}" ] && return
 		sleep 0.1
@@ -39,8 +40,9 @@ start_writers() {
 	exit 1
 }
 
-# In their order, a writer's records have the same number six times, and from
-# one to the next it goes up by one.
+# check_records: count records, ticks, torn records and gaps in the output of perf script
+# on stdin. Each record of a writer has one number six times, and the number goes up by
+# one from record to record.
 check_records() {
 	awk '
 		function number(hex,    i, n) {
@@ -69,7 +71,7 @@ check_records() {
 		END { print nr + 0, ticks + 0, torn + 0, gaps + 0 }'
 }
 
-# writers_filter: for raw_syscalls:sys_enter
+# writers_filter: the filter of raw_syscalls:sys_enter for the writers
 writers_filter() {
 	local filter
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests of namespaces have in common: a directory and names of their
-# own, both gone afterwards, and checks that say what they saw.
+# Common parts of the tests of namespaces: a temporary directory, a prefix for the names
+# of namespaces, a cleanup that removes both, checks that print what they saw, and events
+# whose samples can be counted.
 
 # shellcheck disable=SC2034 # used by those that source this
 
@@ -14,7 +15,7 @@ ns=${prefix}_ns
 failed=0
 undo=()
 
-# at_end FUNCTION: called however the test ends, the last one first
+# at_end FUNCTION: call it however the test ends, the last one first
 at_end() {
 	undo+=("$1")
 }
@@ -53,7 +54,7 @@ pass() {
 	echo "ok: $*"
 }
 
-# check WHAT COMMAND...: the command succeeds, what it says is in $tmp/out
+# check WHAT COMMAND...: check that the command succeeds, with its output in $tmp/out
 check() {
 	local what=$1
 
@@ -66,7 +67,8 @@ check() {
 	fi
 }
 
-# refuse WHAT TEXT COMMAND...: the command fails, and says TEXT (kept in said)
+# refuse WHAT TEXT COMMAND...: check that the command fails and prints TEXT. Output in
+# $tmp/said
 refuse() {
 	local what=$1 text=$2
 
@@ -81,7 +83,8 @@ refuse() {
 	fi
 }
 
-# usage WHAT TEXT COMMAND...: exit status 2, and nothing but the reason and how to call it
+# usage WHAT TEXT COMMAND...: check that it exits with 2, and prints only TEXT and a short
+# usage
 usage() {
 	local what=$1 text=$2 status=0
 
@@ -93,7 +96,7 @@ usage() {
 	check "no more of it" test "$(wc -l < "$tmp/said")" -le 3
 }
 
-# says WHAT PATTERN: what the last check left in $tmp/out has such a line
+# says WHAT PATTERN: check that the output of the last check has a line with PATTERN
 says() {
 	if grep -q -- "$2" "$tmp/out"; then
 		pass "$1"
@@ -103,7 +106,7 @@ says() {
 	fi
 }
 
-# same WHAT EXPECTED SEEN
+# same WHAT EXPECTED SEEN: check that both are equal
 same() {
 	if [ "$2" = "$3" ]; then
 		pass "$1: $3"
@@ -120,30 +123,33 @@ gone() {
 	! exists "$1"
 }
 
-# require_nobody: nobody[] runs a command as somebody without rights, and $tmp/perf is a
-# perf that can be run so. Where that cannot be, it says why and fails.
+# require_nobody: set nobody[] to a prefix that runs a command as the user nobody without
+# capabilities, and copy perf to $tmp/perf, where nobody can run it. If that is not
+# possible, it says why and fails.
 require_nobody() {
 	nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
 	type -P setpriv > /dev/null || { echo "no setpriv: not tested"; return 1; }
-	# Nobody may not come to where perf is.
+	# The user nobody may have no access to the directory of perf.
 	chmod 755 "$tmp"
 	cp "$(type -P perf)" "$tmp/perf"
 	"${nobody[@]}" "$tmp/perf" version > "$tmp/out" 2>&1 ||
 		{ echo "nobody cannot run perf: not tested"; return 1; }
 }
 
-# Tables are as wide as in a file, wherever the test runs.
+# Print tables with the width for files, wherever the test runs.
 unset COLUMNS
 
-# column NAME: what the last 'perf ctl -l NS' says there; all but OWNER are one word
+# column NAME: the value in the output of the last 'perf ctl -l NS'; all but OWNER are one
+# word
 column() {
 	awk -v name="$1" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) nr = i }
 		NR == 2 { print $nr }' "$tmp/out"
 }
 
-# start_reading BYTES COMMAND...: returns when it has written so much, and it cannot go on
-# until somebody reads the rest from descriptor 3, which does not fit into a pipe.
+# start_reading BYTES COMMAND...: start COMMAND and read BYTES of its output. COMMAND then
+# blocks if the rest does not fit into a pipe, until finish_reading reads that from
+# descriptor 3.
 start_reading() {
 	local bytes=$1
 
@@ -162,7 +168,7 @@ finish_reading() {
 	wait "$reader"
 }
 
-# Many records: each of @1 bytes that are written one by one makes one, on CPU 0.
+# fill N: make N records on CPU 0, one for each byte that dd writes
 fill_event=syscalls:sys_enter_write
 fill_filter="count == 1"
 
@@ -176,12 +182,12 @@ require_fill() {
 		skip "no tracepoint $fill_event"
 }
 
-# filled FILE: how many of them are in there
+# filled FILE: the number of these records in FILE
 filled() {
 	perf script -i "$1" -F comm,event 2> /dev/null | grep -c "^ *dd *$fill_event: *$" || true
 }
 
-# A program of a name that no other has, so that its execs can be counted
+# A program with a unique name, so that its execs can be counted: mark N runs it N times.
 exec_event=sched:sched_process_exec
 marker=$tmp/mark_$$
 cp "$(type -P true)" "$marker"
@@ -194,16 +200,16 @@ mark() {
 	done
 }
 
-# marks FILE: how many of the runs are in there
+# marks FILE: the number of its runs in FILE
 marks() {
 	perf script -i "$1" -F event,trace 2> /dev/null |
 		grep -c "sched_process_exec: filename=$marker " || true
 }
 
-# Records that are told apart by a number, which nothing but a sample has in it
+# Records with a number that occurs only in samples, so that a test can tell them apart
 number_event=syscalls:sys_enter_kill
 number_base=2000000000
-# Above are process groups.
+# Values above this range mean process groups.
 number_filter="sig == 0 && pid >= $number_base && pid < 2147483648"
 
 require_numbers() {
@@ -211,7 +217,7 @@ require_numbers() {
 		skip "no tracepoint $number_event"
 }
 
-# keep_numbers NS OPTION...: make a namespace that records them
+# keep_numbers NS OPTION...: create a namespace that records numbers
 keep_numbers() {
 	local name=$1
 
@@ -220,7 +226,7 @@ keep_numbers() {
 	      perf record -P "$name" -e "$number_event" --filter "$number_filter" "$@"
 }
 
-# number N...: record them
+# number N...: record these numbers
 number() {
 	local n
 
@@ -229,7 +235,7 @@ number() {
 	done
 }
 
-# numbers FILE: those in there, in their order
+# numbers FILE: the numbers in FILE, in their order
 numbers() {
 	local hex
 
@@ -239,23 +245,23 @@ numbers() {
 		done | paste -s -d ' '
 }
 
-# holds NS EXPECTED: the numbers that are in a namespace
+# holds NS EXPECTED: check the numbers that a namespace holds
 holds() {
 	check "read $1" perf ctl -r "$1" -o "$data"
 	same "numbers in $1" "$2" "$(numbers "$data")"
 }
 
-# is_in FILE N: a sample with this number is in there, as it is in memory
+# is_in FILE N: true if FILE has the bytes of a sample with number N
 is_in() {
 	local n=$((number_base + $2)) bytes lines=
 
 	bytes=$(printf '\\x%02x' $((n & 255)) $((n >> 8 & 255)) $((n >> 16 & 255)) $((n >> 24)))
-	# A line has no newline in it.
+	# grep cannot match a newline within a line.
 	[[ $bytes != *0a* ]] || lines=-z
 	LC_ALL=C grep -qaP $lines "$bytes" "$1"
 }
 
-# eventually WHAT COMMAND...: it succeeds, sooner or later
+# eventually WHAT COMMAND...: check that COMMAND succeeds within a minute
 eventually() {
 	local what=$1
 

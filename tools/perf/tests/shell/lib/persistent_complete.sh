@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What bash would complete, for tests of it.
+# Helpers for tests of the completion in bash.
 
-# persistent_completion: loads it; fails where perf is installed without it
+# persistent_completion: load the completion; fails if perf is installed without it
 persistent_completion() {
 	local script
 
@@ -16,7 +16,7 @@ persistent_completion() {
 	. "$script"
 }
 
-# complete_words EXPECTED WORD...: what the last word may become
+# complete_words EXPECTED WORD...: check the completions of the last word
 complete_words() {
 	local expected=$1
 

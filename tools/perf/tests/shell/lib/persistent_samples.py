@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# persistent_samples.py FILE: print each sample of a perf.data file in pipe format as it is, in
-# hexadecimal.
+# persistent_samples.py FILE: print the bytes of each sample of a perf.data file in pipe
+# format, in hexadecimal, so that a test can compare them.
 
 import struct
 import sys
@@ -18,7 +18,8 @@ def records(data):
         if size < 8 or pos + size > len(data):
             sys.exit('a record that is broken, at %d' % pos)
         yield kind, data[pos:pos + size]
-        # Formats of tracepoints follow their record, and are no part of it.
+        # The formats of tracepoints follow their record, and its size does not include
+        # them.
         if kind == TRACING_DATA:
             size += struct.unpack_from('=I', data, pos + 8)[0]
         pos += size

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests of perf ctl save have in common, after persistent.sh: a perf that saves
-# snapshots of $ns to $dir, of which each has a number of its own.
+# Common parts of the tests of perf ctl save: start it to save snapshots of $ns to $dir,
+# where each snapshot has its own number as a record, stop it, and check the files. Source
+# this after persistent.sh.
 
 # shellcheck disable=SC2154 # persistent.sh sets them
 
@@ -16,7 +17,8 @@ stop_saving() {
 }
 at_end stop_saving
 
-# save OPTION...: in the background, what it says is in $tmp/saves, and of all in all_saves
+# save OPTION...: start perf ctl save in the background, with its output in $tmp/saves.
+# The output of earlier ones is in $tmp/all_saves.
 # shellcheck disable=SC2120 # not all tests have options
 save() {
 	cat "$tmp/saves" >> "$tmp/all_saves" 2> /dev/null
@@ -26,7 +28,7 @@ save() {
 }
 run=()
 
-# ended EXPECTED: with what exit status
+# ended EXPECTED: wait for perf ctl save, and check its exit status
 ended() {
 	local status=0
 
@@ -41,13 +43,14 @@ finish_saving() {
 	ended 0
 }
 
-# saved: the numbers of the snapshots that there are files of
+# saved: the numbers of the snapshots that have a file
 saved() {
 	find "$dir" -name "$ns.*.data" | sed 's/.*Z\.\([0-9]*\)\.[^.]*\.data/\1/' | sort -n |
 		paste -s -d ' '
 }
 
-# How many those are, without a process for that: somebody else is to come forward
+# Set count to the number of files. No process is started for it: those that poll with it
+# leave the CPU time to perf.
 count_saved() {
 	local files=("$dir/$ns".*.data)
 
@@ -64,12 +67,12 @@ has_saved() {
 	[ "$count" = ${#numbers[@]} ] && [ "$(saved)" = "$1" ]
 }
 
-# file_of NUMBER
+# file_of NUMBER: the path of the file of a snapshot
 file_of() {
 	echo "$dir/$ns".*Z."$1".*.data
 }
 
-# take N...: a snapshot of each number alone
+# take N...: take a snapshot for each number, which holds only this number
 take() {
 	local n
 
@@ -84,27 +87,29 @@ writes() {
 	compgen -G "$dir/.$ns.*.data.tmp" > /dev/null
 }
 
-# freeze_reader: stops the only child of the one that saves, while it writes; that is $reader
+# freeze_reader: stop the only child of perf ctl save while it writes, and set $reader to
+# its pid
 freeze_reader() {
 	local end=$((SECONDS + 120))
 
 	reader=
 	while ((SECONDS < end)); do
 		writes || continue
-		# A line without an end is an error to read.
+		# read fails as the line has no newline.
 		read -r reader < "/proc/$saver/task/$saver/children" || :
 		[ -n "$reader" ] && kill -STOP "$reader"
 		if [ -n "$reader" ] && writes; then
 			pass "the reader is stopped while it writes"
 			return
 		fi
-		# It had not begun: that was left behind by another one.
+		# The child had not begun to write: the file was from an earlier one.
 		[ -z "$reader" ] || kill -CONT "$reader"
 	done
 	fail "the reader is not seen while it writes"
 } 2> /dev/null
 
-# whole NUMBER: the file can be read to its end, and has what was taken then
+# whole NUMBER: check that the file can be read to its end, and has this number and no
+# other
 whole() {
 	local pid
 

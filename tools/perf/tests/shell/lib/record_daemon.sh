@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests of perf record --daemon have in common. Sourced after persistent.sh.
+# Common parts of the tests of perf record --daemon: start and stop a daemon, ask it for
+# files, and look at these. Source this after persistent.sh.
 
 # shellcheck disable=SC2034,SC2154 # used by those that source this, and set by persistent.sh
 
@@ -17,7 +18,7 @@ all_parts="$no_samples perf.data.sample"
 time_pattern='[0-9]*T[0-9]*.[0-9]*Z'
 pid=
 
-# start OPTION...: a daemon that records numbers, until stop
+# start OPTION...: start a daemon that records numbers until stop
 start() {
 	rm -f "$log" "$tmp/pid"
 	check "a daemon" perf record -o "$base" --daemon --pid-file "$tmp/pid" \
@@ -29,7 +30,7 @@ ended() {
 	! kill -0 "$pid" 2> /dev/null
 }
 
-# stop SIGNAL
+# stop [SIGNAL]: end the daemon with SIGNAL, or SIGTERM
 stop() {
 	[ -n "$pid" ] || return
 	kill "-${1:-TERM}" "$pid"
@@ -42,12 +43,12 @@ samples() {
 	find "$tmp" -name "perf.data.sample.$time_pattern" | sort
 }
 
-# has_samples N: so many files
+# has_samples N: true if there are N files of samples
 has_samples() {
 	[ "$(samples | wc -l)" -eq "$1" ]
 }
 
-# dump N: the Nth file
+# dump N: ask for the Nth file, and wait for it
 dump() {
 	kill -USR1 "$pid"
 	eventually "file $1" has_samples "$1"
@@ -58,7 +59,7 @@ sample() {
 	samples | sed -n "$1p"
 }
 
-# parts: what there is beside, without the times
+# parts: the names of all files of the recording, without the times in them
 parts() {
 	find "$tmp" -name '*perf.data*' -printf '%f\n' | sed "s/sample\..*/sample/" | sort | xargs
 }
@@ -67,12 +68,12 @@ clean() {
 	rm -rf "$base"* "$tmp"/.perf.data*
 }
 
-# comms FILE: the tasks of its samples
+# comms FILE: the names of the tasks of its samples
 comms() {
 	perf script -i "$1" -F comm 2> /dev/null | sort -u | xargs
 }
 
-# A mount that goes when the test ends
+# A mount to undo when the test ends
 undo_mount=
 umount_small() {
 	[ -z "$undo_mount" ] || umount -l "$undo_mount"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a user is charged for the buffers of namespaces, who has no process that
- * could be, and how many members there may be.
+ * The buffers of namespaces have no process, so a user is charged for them. The number of
+ * members is limited.
  */
 #include "persistent.h"
 
@@ -9,10 +9,10 @@
 
 #define MLOCK_KB	"/proc/sys/kernel/perf_event_mlock_kb"
 
-/* Nobody else runs as this one; what he is charged is this test's. */
+/* Nobody else runs as this user: all that it is charged is from this test. */
 #define USER		54321
 
-/* What a user may lock, in pages, and what a buffer takes of it. */
+/* Pages that a user may lock, and pages that one buffer takes */
 #define LIMIT		100
 #define BUFFER		(32 + 1)
 
@@ -36,7 +36,7 @@ FIXTURE_SETUP(account)
 	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 	ASSERT_LT(0, read_file(MAX_PERSISTENT, self->max, sizeof(self->max)));
 
-	/* All that is mapped counts as locked memory. */
+	/* All mapped memory counts as locked. */
 	ASSERT_EQ(0, write_file(MLOCK_KB, "0"));
 	ASSERT_EQ(0, set_paranoid(1));
 }
@@ -51,7 +51,7 @@ FIXTURE_TEARDOWN_PARENT(account)
 	persist_sweep();
 }
 
-/* A user who may create, but not lock as much as he likes. */
+/* Becomes a user who may create namespaces, but lock no more than @pages. */
 static void become_user(int pages)
 {
 	struct rlimit limit = { pages * page_size(), pages * page_size() };
@@ -62,7 +62,7 @@ static void become_user(int pages)
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Of a process, in pages. */
+/* Returns the VmPin of a process, in pages. */
 static long vm_pin(pid_t pid)
 {
 	char path[64], text[4096], *pin;
@@ -83,7 +83,7 @@ static int create(struct member *m, int cpu, const char *ns, int nr, __u64 *id)
 	return ns_create(m, &attr, cpu, BUFFER - 1, name, id);
 }
 
-/* Creates and forgets until it is refused; how often that went well. */
+/* Creates and closes namespaces until the kernel refuses. Returns how many it made. */
 static int fill(int cpu, const char *ns, int *err)
 {
 	struct member m;
@@ -112,8 +112,8 @@ static void delete_all(const char *ns)
 }
 
 /*
- * In a child who becomes a user. The harness' own assertions are for the parent
- * to know of: a child that finds something wrong says which line it was.
+ * Runs code in a child that becomes another user. Assertions of the harness only work in
+ * the parent: a child that finds something wrong prints the line and exits.
  */
 #define CHILD(...) do {						\
 	pid_t _pid = fork_child();					\
@@ -135,7 +135,7 @@ static void delete_all(const char *ns)
 	}								\
 } while (0)
 
-/* The charge moves from the process to the user, and comes back at deletion. H7 */
+/* Publishing moves the charge from the process to the user; deleting gives it back. H7 */
 TEST_F(account, moves_to_the_user)
 {
 	CHILD({
@@ -158,7 +158,7 @@ TEST_F(account, moves_to_the_user)
 	});
 }
 
-/* Who creates and exits in a loop is stopped, told why, and can go on later. H7, H20 */
+/* A user who creates and exits in a loop gets -EPERM, and can go on after deleting. H7, H20 */
 TEST_F(account, create_and_exit)
 {
 	int round;
@@ -172,7 +172,7 @@ TEST_F(account, create_and_exit)
 			MUST(err == -EPERM);
 		});
 
-		/* Another process of the user's: all of it is in use. */
+		/* Another process of the same user: the limit is used up. */
 		CHILD({
 			struct perf_event_attr attr = say_attr();
 			struct member m;
@@ -194,7 +194,7 @@ TEST_F(account, create_and_exit)
 	}
 }
 
-/* Refused or not, it is the same for the one who joins what is published. */
+/* Joining a published namespace charges the user too. If refused, the process stays charged. */
 TEST_F(account, join)
 {
 	CHILD({
@@ -229,7 +229,7 @@ TEST_F(account, join)
 	});
 }
 
-/* What perf_event_mlock_kb covers is no question of how much else is locked. */
+/* A buffer that perf_event_mlock_kb covers is allowed, however much else is locked. */
 TEST_F(account, nothing_to_charge)
 {
 	struct member m;
@@ -248,7 +248,7 @@ TEST_F(account, nothing_to_charge)
 	});
 }
 
-/* The memory is not free before the last mapping is gone, and nor is the charge. */
+/* Memory and charge both stay until the last mapping is gone. */
 TEST_F(account, until_unmapped)
 {
 	CHILD({
@@ -272,7 +272,7 @@ TEST_F(account, until_unmapped)
 	});
 }
 
-/* A claimed event's buffer is the user's until it is unmapped. */
+/* The user is charged for the buffer of a claimed event until it is unmapped. */
 TEST_F(account, claim)
 {
 	CHILD({
@@ -285,7 +285,7 @@ TEST_F(account, claim)
 		MUST(vm_pin(getpid()) == 0);
 		MUST(create(&m[1], self->cpu, self->ns, 1, &id) == -EPERM);
 
-		/* It is not charged again when it comes back. */
+		/* Publishing it again does not charge it twice. */
 		MUST(!set_name(m[0].fd, "%s-back", self->ns));
 		MUST(!persist_new(m[0].fd, &id));
 		MUST(!persist_claim(m[0].fd));
@@ -294,7 +294,7 @@ TEST_F(account, claim)
 	});
 }
 
-/* Whoever claims an event of somebody else pays for what becomes of it. H22 */
+/* A process that claims an event of another user pays when it publishes that event. H22 */
 TEST_F(account, claim_of_another)
 {
 	struct member m;
@@ -315,7 +315,7 @@ TEST_F(account, claim_of_another)
 	});
 }
 
-/* A reader pays nothing, whoever paid is dead. */
+/* A reader is not charged, even after the creator's death. */
 TEST_F(account, readers)
 {
 	struct member m;
@@ -348,7 +348,7 @@ TEST_F(account, readers)
 		munmap(map[i], ring_len(BUFFER - 1));
 	EXPECT_EQ(0, vm_pin(getpid()));
 
-	/* All that the dead one was charged is free. */
+	/* Deleting has freed all that the dead creator was charged. */
 	CHILD({
 		int err;
 
@@ -386,12 +386,12 @@ TEST_F(account, last_to_unmap)
 	EXPECT_EQ(0, vm_pin(getpid()));
 }
 
-/* However often a reader maps what exists already, nothing is charged for it. H6 */
+/* Mapping an existing buffer again and again charges nothing. H6 */
 TEST_F(account, remap)
 {
 	char kb[32];
 
-	/* For one buffer and a little more. */
+	/* Room for one buffer and a little more */
 	snprintf(kb, sizeof(kb), "%ld", (BUFFER + 1) * page_size() / 1024);
 	ASSERT_EQ(0, write_file(MLOCK_KB, kb));
 	CHILD({
@@ -415,7 +415,7 @@ TEST_F(account, remap)
 	});
 }
 
-/* CAP_IPC_LOCK, or perf_event_paranoid -1: as for perf's ordinary buffers. */
+/* CAP_IPC_LOCK or perf_event_paranoid -1 lift the limit, as for ordinary perf buffers. */
 TEST_F(account, no_limit)
 {
 	struct rlimit limit = { 0, 0 };
@@ -437,7 +437,7 @@ TEST_F(account, no_limit)
 	});
 }
 
-/* What perf_event_mlock_kb leaves to each user comes back, too: the same fits again. */
+/* The allowance of perf_event_mlock_kb is given back, too: the same number fits again. */
 TEST_F(account, mlock_kb)
 {
 	char kb[32];
@@ -476,7 +476,7 @@ static int max_members(int nr)
 	return write_file(MAX_PERSISTENT, text);
 }
 
-/* As many members as the sysctl says, whoever makes them, and not one more. H20 */
+/* The sysctl limits the number of members exactly, whoever makes them. H20 */
 TEST_F(account, max_members)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -487,7 +487,10 @@ TEST_F(account, max_members)
 	for (i = 0; i < 5; i++)
 		ASSERT_EQ(0, member_open(&m[i], &attr, self->cpu, 0));
 
-	/* Others may have namespaces: none may be made now, and nothing was. */
+	/*
+	 * Others may have namespaces. With 0 nothing can be published, and nothing is
+	 * left of it.
+	 */
 	ASSERT_EQ(0, max_members(0));
 	ASSERT_EQ(0, persist_new(m[0].fd, &id));
 	ASSERT_EQ(0, persist_join(m[1].fd, id));
@@ -511,7 +514,7 @@ TEST_F(account, max_members)
 	ASSERT_EQ(0, set_name(m[3].fd, "%s-2", self->ns));
 	EXPECT_EQ(-ENOSPC, persist_new(m[3].fd, &id2));
 
-	/* It is still as it was, and can be tried again when there is room. */
+	/* The event is as before, and can be published when there is room. */
 	EXPECT_EQ(0, persist_claim(m[2].fd));
 	EXPECT_EQ(0, persist_new(m[3].fd, &id2));
 	EXPECT_EQ(0, ns_kill(id));

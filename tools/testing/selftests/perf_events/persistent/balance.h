@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernel holds because of persistent events, as far as a user can see
- * it: taken before and after, it shows what did not come back.
+ * Counts what the kernel holds because of persistent events, as far as a user can see it.
+ * Numbers from before and after a test show what was not freed.
  */
 #ifndef BALANCE_H
 #define BALANCE_H
@@ -12,12 +12,12 @@
 
 #include "persistent.h"
 
-/* Seconds that RCU and whatever else frees late may take. */
+/* Seconds to wait for RCU and other deferred frees */
 #define BALANCE_SECONDS	60
 
 #define EVENT_SLAB	"/sys/kernel/slab/perf_event"
 
-/* Numbers that are not known are -1. */
+/* -1: the number is not known */
 struct balance {
 	long	spaces;		/* namespaces, whoever made them */
 	long	events;		/* objects of struct perf_event */
@@ -40,8 +40,8 @@ static inline long balance_field(const char *path, const char *field)
 }
 
 /*
- * Shrinking gives back what each CPU has cached, and makes a count that is
- * exact. The cache may have been merged with others of the size.
+ * Shrinking returns the objects that CPUs cache, so that the count is exact. If the slab
+ * was merged with others of its size, their objects are counted as well.
  */
 static inline long balance_events(void)
 {
@@ -105,7 +105,7 @@ static inline bool balance_is_back(const struct balance *before, const struct ba
 	       now->progs <= before->progs && now->pinned <= before->pinned;
 }
 
-/* What is there before a test, without what others have yet to free. */
+/* Takes the numbers before a test, without events that others have yet to free. */
 static inline void balance_settle(struct balance *b)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
@@ -123,7 +123,7 @@ static inline void balance_settle(struct balance *b)
 	b->events = low;
 }
 
-/* Waits until what is freed late is back too, but not for ever. */
+/* Waits for deferred frees, but not forever. */
 static inline bool balance_back(const struct balance *before, struct balance *now)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };
@@ -139,8 +139,8 @@ static inline bool balance_back(const struct balance *before, struct balance *no
 }
 
 /*
- * Whether a buffer of the size that each user may have locked for every CPU can
- * be mapped that often: it can't, if a buffer of the past is still charged.
+ * Whether one user can lock all that perf_event_mlock_kb allows, for all CPUs. It fails
+ * if a buffer of the past is still charged.
  */
 static inline bool balance_allowance(int cpu)
 {

@@ -95,7 +95,7 @@ TEST_F(claim, persist_again)
 	EXPECT_LE(0, m.fd);
 }
 
-/* Keep @fd, whose output is the buffer of @owner, and @owner, and claim both. */
+/* Publishes @owner and @fd, which writes to the buffer of @owner, and claims both. */
 static void claim_sharers(struct __test_metadata *_metadata, const char *ns, int owner, int fd)
 {
 	struct perf_event_persist p;
@@ -113,7 +113,7 @@ static void claim_sharers(struct __test_metadata *_metadata, const char *ns, int
 	EXPECT_EQ(0, persist_claim(owner));
 }
 
-/* A buffer that others write into stays with them. */
+/* The owner of a buffer cannot be claimed while another member writes to it. */
 TEST_F(claim, shared_buffer)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
@@ -128,7 +128,7 @@ TEST_F(claim, shared_buffer)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
-/* One member keeps the buffer, whoever else has it mapped. */
+/* The same with the buffer mapped through both members. */
 TEST_F(claim, shared_buffer_mapped_twice)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
@@ -149,7 +149,7 @@ TEST_F(claim, shared_buffer_mapped_twice)
 	EXPECT_EQ(1, heard(m.fd, map, "claimed"));
 }
 
-/* Without its namespace, what was claimed ends with the last descriptor. */
+/* A claimed event ends with its last descriptor. */
 TEST_F(claim, dies_with_its_descriptors)
 {
 	struct perf_event_attr attr = say_attr(), counter = fault_attr(0);
@@ -157,7 +157,7 @@ TEST_F(claim, dies_with_its_descriptors)
 	int fd, reader;
 	__u64 id;
 
-	/* Two events in one buffer, to see in it what the other one does. */
+	/* Two events in one buffer: it shows whether the other one still records. */
 	counter.write_backward = 1;
 	ASSERT_EQ(0, member_open(&m, &counter, self->cpu, PAGES));
 	fd = event_open(&attr, -1, self->cpu, -1, 0);
@@ -202,7 +202,7 @@ TEST_F(claim, by_other_than_the_creator)
 	EXPECT_EQ(1, heard(fd, map, "adopted"));
 }
 
-/* Once nobody maps it, a claimed event's buffer is gone, and there can be another. H2 */
+/* Once unmapped, the buffer of a claimed event is freed, and the event can get another. H2 */
 TEST_F(claim, buffer_is_given_back)
 {
 	struct perf_event_attr attr = say_attr();
@@ -220,7 +220,7 @@ TEST_F(claim, buffer_is_given_back)
 	munmap(map, ring_len(PAGES));
 	EXPECT_EQ(-EINVAL, ring_map_err(m.fd, 2 * PAGES, PROT_READ));
 
-	/* What a reader has open is a member's buffer, and this is none any more. */
+	/* A reader can only map the buffer of a member, and the event is no member any more. */
 	reader = member_reopen(id, 0, self->cpu, 0);
 	ASSERT_LE(0, reader);
 	ASSERT_EQ(0, persist_claim(m.fd));
@@ -233,7 +233,7 @@ TEST_F(claim, buffer_is_given_back)
 	EXPECT_EQ(1, heard(m.fd, map, "afresh"));
 }
 
-/* Claiming works before publishing too, and the last one ends an unnamed namespace. */
+/* Claiming works before publishing too. The last claim ends an unnamed namespace. */
 TEST_F(claim, unnamed)
 {
 	__u64 id, id2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A 32-bit program on a 64-bit kernel: the number of SET_NAME has the size of a
- * pointer in it, and pointers are what compat_ioctl is for. H17
+ * A 32-bit program on a 64-bit kernel. The ioctl number of SET_NAME contains the size of
+ * a pointer, and arguments that are pointers need compat_ioctl. H17
  */
 #include <assert.h>
 
@@ -47,7 +47,7 @@ FIXTURE(compat)
 	struct member m;
 };
 
-/* Published in the two steps that have a pointer each. */
+/* Publishes in two steps, each of which passes a pointer. */
 FIXTURE_SETUP(compat)
 {
 	struct perf_event_attr attr = say_attr();
@@ -76,7 +76,7 @@ FIXTURE_TEARDOWN_PARENT(compat)
 	persist_sweep();
 }
 
-/* GET_MEMBER into memory at @p, whichever descriptor it is. */
+/* GET_MEMBER to @p, on an event or a namespace */
 static int get_at(int fd, struct perf_event_persist_member *p, struct perf_event_attr *attr)
 {
 	memset(p, 0, sizeof(*p));
@@ -129,7 +129,7 @@ TEST_F(compat, get_persist)
 	EXPECT_EQ(-ENOENT, next_member(fd[1], &p));
 }
 
-/* The ioctls that take the address of an id or of flags, or NULL, on an event. */
+/* Ioctls of an event that pass the address of an id or of flags, or NULL */
 TEST_F(compat, event_ioctls)
 {
 	struct perf_event_persist_member p;
@@ -143,7 +143,7 @@ TEST_F(compat, event_ioctls)
 	ASSERT_LE(0, fd);
 	ASSERT_LE(0, fd2);
 
-	/* Remembered first, and published by what follows. */
+	/* SET_NAME is remembered, and SET_PERSIST publishes. */
 	snprintf(name, sizeof(name), "%s-2", self->ns);
 	EXPECT_EQ(0, set_name(fd, "%s/one", name));
 	EXPECT_EQ(-EINVAL, persist_set_flags(fd, ~0ULL));
@@ -170,7 +170,7 @@ TEST_F(compat, event_ioctls)
 	EXPECT_EQ(-ENOENT, persist_join(fd2, id));
 }
 
-/* The verbs for a namespace. */
+/* Ioctls of a namespace */
 TEST_F(compat, namespace_ioctls)
 {
 	struct perf_event_persist_member p = {};
@@ -205,7 +205,7 @@ TEST_F(compat, namespace_ioctls)
 	EXPECT_EQ(-ENODEV, ns_delete(writer));
 }
 
-/* The structures that are matched by their number, with an address in one of them. */
+/* Structures whose ioctls are matched by number alone; one contains an address. */
 TEST_F(compat, snapshots_and_triggers)
 {
 	struct perf_event_buffer_size size = {
@@ -282,7 +282,7 @@ TEST_F(compat, snapshots_and_triggers)
 	EXPECT_EQ(-ENOENT, trigger_get(fd, 1, &t));
 	EXPECT_EQ(-ENOENT, trigger_state(fd, 1, &st));
 
-	/* One that no event fires */
+	/* A trigger that no event fires */
 	t = (struct perf_event_trigger){
 		.when	= PERF_TRIGGER_WHEN_PANIC,
 		.action	= PERF_TRIGGER_DO_STOP,
@@ -294,7 +294,7 @@ TEST_F(compat, snapshots_and_triggers)
 	EXPECT_EQ(0, trigger_del(fd, 2));
 }
 
-/* The calls without an argument, and the text that has an address */
+/* Ioctls without an argument, and one that passes a text */
 TEST_F(compat, stop_and_note)
 {
 	struct perf_event_persist info;
@@ -318,7 +318,7 @@ TEST_F(compat, stop_and_note)
 	EXPECT_EQ(-EFAULT, ns_note(fd, NULL));
 }
 
-/* A reopened event: what a reader and a writer may do with it, with the old ioctls too. */
+/* A reopened event: readers are refused what writers may do, with old ioctls too. */
 TEST_F(compat, reopened)
 {
 	struct perf_event_persist_member p;
@@ -348,8 +348,8 @@ TEST_F(compat, reopened)
 }
 
 /*
- * An address with the highest bit set, which must not be taken for a number with a
- * sign, nor an address from which the upper half was not cleared.
+ * The highest bit of these addresses is set. The kernel must not sign-extend them, and
+ * must clear the upper half.
  */
 TEST_F(compat, high_addresses)
 {
@@ -398,7 +398,7 @@ TEST_F(compat, high_addresses)
 	EXPECT_EQ(0, ns_lookup(name));
 }
 
-/* What is no address. */
+/* Bad addresses fail with -EFAULT and change nothing. */
 TEST_F(compat, bad_addresses)
 {
 	static const unsigned long cmds[] = {

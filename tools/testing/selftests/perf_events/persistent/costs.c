@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What events cost the system: it ends when their namespace is deleted, whatever
- * snapshots there are and whoever has them open or mapped. H25
+ * Deleting a namespace ends what its events cost the system, such as probes, breakpoints
+ * and BPF programs, whatever snapshots exist and whoever has them open or mapped. H25
  */
 #include "persistent.h"
 
@@ -12,7 +12,7 @@
 #define PROBE_ID	TRACING "/events/" PROBE "/id"
 #define PROBED		"do_sys_openat2"	/* by kprobe_events */
 #define FUNC		"__x64_sys_getppid"	/* by the kprobe PMU */
-#define FUNC_LISTED	"sys_getppid+"		/* whatever else it is called */
+#define FUNC_LISTED	"sys_getppid+"		/* whatever its prefix is */
 #define MAX_STACK	"/proc/sys/kernel/perf_event_max_stack"
 #define MAX_SLOTS	32
 
@@ -29,13 +29,13 @@ static int take_one(__u64 ns, __u64 *snap)
 }
 
 /*
- * Costs: an event that has it, and whether anything has it. What needs a number keeps
- * it here, as each test is a process.
+ * Each kind of cost has an event that causes it, and a check whether anything still does.
+ * Their state is in these variables, as each test is a process.
  */
 static int cost_cpu, nr_slots;
 static __u32 prog_id;
 
-/* A tracepoint can't be removed while it is registered. */
+/* A probe cannot be removed while an event uses it. */
 static int add_probe(void)
 {
 	return write_file(TRACING "/kprobe_events", "p:" PROBE " " PROBED);
@@ -98,7 +98,7 @@ static struct perf_event_attr breakpoint(void *at)
 	};
 }
 
-/* How many breakpoints the CPU has left */
+/* Returns the number of breakpoints that the CPU has left. */
 static int count_slots(void)
 {
 	struct perf_event_attr attr = breakpoint(&prog_id);
@@ -183,7 +183,7 @@ static int event_prog(int fd)
 	return set_prog(fd, BPF_PROG_TYPE_PERF_EVENT);
 }
 
-/* Its size can't be changed as long as there are events with call chains. */
+/* The size of call chains cannot be changed while an event records them. */
 static int callchain_attr(struct perf_event_attr *attr)
 {
 	clock_attr(attr);
@@ -198,7 +198,7 @@ static bool callchain_used(void)
 	return read_file(MAX_STACK, text, sizeof(text)) <= 0 || write_file(MAX_STACK, text);
 }
 
-/* The module of a PMU */
+/* An event holds the module of its PMU. */
 static int pmu_attr(struct perf_event_attr *attr)
 {
 	char text[16];
@@ -293,7 +293,7 @@ FIXTURE_TEARDOWN_PARENT(costs)
 	remove_probe();
 }
 
-/* Nothing can be done with an event that is deleted, and what is known of it stays. */
+/* A deleted event cannot be changed, but still tells what is known of it. */
 static void poke(struct __test_metadata *_metadata, int fd, int cpu)
 {
 	struct perf_event_attr attr = say_attr(), bp = breakpoint(&cost_cpu);
@@ -331,7 +331,7 @@ static void poke(struct __test_metadata *_metadata, int fd, int cpu)
 	EXPECT_GT(0, event_open(&attr, -1, cpu, fd, PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP));
 	other = event_open(&attr, -1, cpu, -1, 0);
 	ASSERT_LE(0, other);
-	/* Up to the buffer, which may still be there: a reader has it mapped. */
+	/* May succeed: the buffer is still there if a reader has it mapped. */
 	event_ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, fd);
 	close(other);
 
@@ -341,11 +341,11 @@ static void poke(struct __test_metadata *_metadata, int fd, int cpu)
 	EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
 	EXPECT_LT(0, read(fd, values, sizeof(values)));
 	EXPECT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
-	/* Each sample would cost more: that is no reader's to ask for. */
+	/* O_ASYNC makes each sample cost more: readers must not set it. */
 	EXPECT_EQ(fcntl(fd, F_GETFL) & O_RDWR ? 0 : -1, fcntl(fd, F_SETFL, O_ASYNC));
 }
 
-/* Deleted, with a snapshot, and with descriptors and mappings of members of both. */
+/* Deleting ends the cost, with descriptors and mappings of live members and of a snapshot. */
 TEST_F(costs, deleted)
 {
 	struct perf_event_attr attr, told = {};
@@ -386,7 +386,7 @@ TEST_F(costs, deleted)
 	EXPECT_EQ(-EACCES, event_ioctl(reader, PERF_EVENT_IOC_ENABLE, 0));
 	EXPECT_FALSE(variant->used());
 
-	/* The snapshot can be opened by the same rights as ever, and knows what it is of. */
+	/* The rights to open the snapshot are the same as before, and it still has the attr. */
 	again = member_reopen(snap, 0, self->cpu, 0);
 	ASSERT_LE(0, again);
 	p.size = sizeof(p);
@@ -398,7 +398,7 @@ TEST_F(costs, deleted)
 	EXPECT_EQ(0, ring_map_err(again, PAGES, PROT_READ));
 	close(again);
 
-	/* In the order in which what they refer to could be missed */
+	/* Close in the order that makes dangling references show. */
 	EXPECT_EQ(0, munmap(map, ring_len(PAGES)));
 	close(reader);
 	close(writer);
@@ -408,7 +408,7 @@ TEST_F(costs, deleted)
 	EXPECT_FALSE(variant->used());
 }
 
-/* Claimed, and then closed: only a snapshot is left. */
+/* Claiming and closing ends the cost as well: only a snapshot is left. */
 TEST_F(costs, claimed)
 {
 	struct perf_event_attr attr;
@@ -433,7 +433,7 @@ TEST_F(costs, claimed)
 	EXPECT_EQ(0, ns_kill(snap));
 }
 
-/* A link outlives what it was to, and knows nothing of it any more. */
+/* A BPF link outlives the deleted event, and tells nothing about it any more. */
 TEST(bpf_link)
 {
 	struct bpf_link_info info = {};

@@ -9,7 +9,7 @@
 
 #define MEMBERS	3
 
-/* What the creator has learned so far. */
+/* The progress of the creator */
 struct progress {
 	__u64	id;
 	__u64	event[MEMBERS];
@@ -83,7 +83,7 @@ static int create(const char *ns, int cpu, bool name_first, struct progress *mad
 	return err;
 }
 
-/* Runs the creator up to its n-th stop at a system call; true: it came to its end before. */
+/* Kills the creator at its n-th stop at a system call. Returns true if it ended before. */
 static bool run_and_kill(const char *ns, int cpu, bool name_first, struct progress *made,
 			 int stops, int *status)
 {
@@ -112,6 +112,7 @@ static bool run_and_kill(const char *ns, int cpu, bool name_first, struct progre
 	return false;
 }
 
+/* Wherever the creator is killed, all that it has published works, and nothing else is left. */
 TEST_F(crash, any_system_call)
 {
 	int stops, status, n, nothing = 0, whole = 0, part = 0;
@@ -132,7 +133,7 @@ TEST_F(crash, any_system_call)
 
 		id = ns_lookup(self->ns);
 		if (!id) {
-			/* Its id leads nowhere, if it got as far as having one. */
+			/* The id leads nowhere, if the creator got one. */
 			ASSERT_FALSE(end);
 			if (made->id && made->id != PERF_PERSIST_NEW) {
 				EXPECT_EQ(-ENOENT, ns_open(made->id, 0));
@@ -142,7 +143,10 @@ TEST_F(crash, any_system_call)
 			continue;
 		}
 
-		/* With the name first each member is published on its own. */
+		/*
+		 * With the name first, each member is published on its own, so some may
+		 * be missing.
+		 */
 		n = ns_count(id);
 		if (n == MEMBERS) {
 			whole++;
@@ -152,7 +156,7 @@ TEST_F(crash, any_system_call)
 			part++;
 		}
 
-		/* Whatever is there works. */
+		/* All members that are there work. */
 		{
 			struct perf_event_persist_member p = {};
 			int fd, ns, i;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SET_PERSIST: making a namespace and joining one, as the documentation shows
- * it, and what is refused.
+ * SET_PERSIST makes and joins namespaces as documented, and refuses other events.
  */
 #include "persistent.h"
 
@@ -68,7 +67,7 @@ TEST_F(create, ten_lines)
 	EXPECT_EQ(1, heard(fd, map, "ten lines"));
 }
 
-/* One loop over all CPUs, the same call each time; the first makes the namespace. */
+/* One loop over all CPUs with the same call each time. The first call makes the namespace. */
 TEST_F(create, loop_over_cpus)
 {
 	struct perf_event_attr attr = say_attr();
@@ -77,7 +76,7 @@ TEST_F(create, loop_over_cpus)
 	int cpu, fd, ns, n = 0, listed = 0;
 	cpu_set_t set;
 
-	/* The set of the parent: the test is bound to one CPU. */
+	/* Use the parent's CPUs: the test is bound to one. */
 	ASSERT_EQ(0, sched_getaffinity(getppid(), sizeof(set), &set));
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &set))
@@ -160,7 +159,7 @@ TEST_F(create, join_from_other_process)
 	EXPECT_EQ(2, ns_count(id));
 }
 
-/* There is nothing to join under an id that nobody was given. H17 */
+/* An id that nobody was given cannot be joined. H17 */
 TEST_F(create, join_unknown_id)
 {
 	struct perf_event_persist_member p;
@@ -175,7 +174,7 @@ TEST_F(create, join_unknown_id)
 		EXPECT_EQ(-ENOENT, persist_join(fd, 1ULL << i));
 	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 
-	/* Ids are not compared in their low half alone. */
+	/* All 64 bits of an id are compared. */
 	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
 	ASSERT_EQ(0, persist_new(fd, &id));
 	fd = counter_open(self->cpu);
@@ -184,7 +183,7 @@ TEST_F(create, join_unknown_id)
 	EXPECT_EQ(-ENOENT, ns_open(id | 1ULL << 32, 0));
 }
 
-/* An unnamed namespace is nobody's business but its creator's. */
+/* Only the creator of an unnamed namespace can join it. */
 TEST_F(create, join_unnamed_of_other_process)
 {
 	int fd, status;
@@ -207,7 +206,7 @@ TEST_F(create, join_unnamed_of_other_process)
 	EXPECT_EQ(1, ns_count(id));
 }
 
-/* Its flags are its creator's to set as well. */
+/* Only the creator of an unnamed namespace can set its flags. */
 TEST_F(create, flags_of_other_process)
 {
 	struct perf_event_persist p;
@@ -227,7 +226,7 @@ TEST_F(create, flags_of_other_process)
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_ALL_CPUS);
 }
 
-/* An event that was given a name does not end up under another. */
+/* An event that was given a name cannot join a namespace with another name. */
 TEST_F(create, join_with_other_name)
 {
 	struct perf_event_persist_member p;
@@ -267,7 +266,7 @@ TEST_F(create, already_a_member)
 	ASSERT_EQ(0, persist_new(fd, &id));
 	ASSERT_EQ(0, persist_new(fd2, &other));
 
-	/* Unnamed, then published. */
+	/* First unnamed, then published */
 	EXPECT_EQ(-EBUSY, persist_new(fd, &id2));
 	EXPECT_EQ(-EBUSY, persist_join(fd, id));
 	EXPECT_EQ(-EBUSY, persist_join(fd, other));
@@ -280,7 +279,7 @@ TEST_F(create, already_a_member)
 	EXPECT_EQ(1, ns_count(id));
 }
 
-/* The id is read from and written to good addresses only; a namespace needs both. H17 */
+/* SET_PERSIST reads and writes the id. With a bad address it makes nothing. H17 */
 TEST_F(create, bad_address)
 {
 	struct perf_event_persist_member p;
@@ -295,7 +294,7 @@ TEST_F(create, bad_address)
 	ASSERT_EQ(0, mprotect(id, page_size(), PROT_READ));
 	ASSERT_EQ(0, set_name(fd, "%s", self->ns));
 
-	/* Readable, but there is no way to return the new id. */
+	/* Readable, but the new id cannot be returned. */
 	EXPECT_EQ(-EFAULT, set_persist(fd, id));
 	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(0, ns_lookup(self->ns));
@@ -305,7 +304,7 @@ TEST_F(create, bad_address)
 	EXPECT_EQ(-EFAULT, set_persist(fd, (__u64 *)-8L));
 	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 
-	/* The event is as good as new. */
+	/* The event can still be published. */
 	EXPECT_EQ(0, persist_new(fd, &good));
 	EXPECT_EQ(good, ns_lookup(self->ns));
 }
@@ -355,7 +354,7 @@ TEST_F(create, name_is_free_after_delete)
 	EXPECT_EQ(1, heard(m2.fd, m2.map, "second life"));
 }
 
-/* The same event twice is two members: nothing is shared. */
+/* Two events with the same attr are two members, and share nothing. */
 TEST_F(create, same_attr_twice)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -373,7 +372,7 @@ TEST_F(create, same_attr_twice)
 	EXPECT_NE(event_id(fd[0]), event_id(fd[1]));
 }
 
-/* Once deleted, an event does not become persistent again. */
+/* An event that was deleted cannot become persistent again. */
 TEST_F(create, deleted)
 {
 	int fd, other;
@@ -393,7 +392,7 @@ TEST_F(create, deleted)
 	EXPECT_EQ(-ENODEV, persist_claim(fd));
 }
 
-/* Events of a task end with it: they do not persist. */
+/* Events of a task end with the task, so they cannot be persistent. */
 TEST_F(create, no_task_events)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -414,7 +413,7 @@ TEST_F(create, no_task_events)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
-/* Nor do events that signal a task. */
+/* Events that signal a task cannot be persistent either. */
 TEST_F(create, no_sigtrap)
 {
 	struct perf_event_attr attr = fault_attr(1000);
@@ -446,12 +445,12 @@ TEST_F(create, no_groups)
 	EXPECT_EQ(-ENOENT, get_member(leader, &p));
 	EXPECT_EQ(-ENOENT, get_member(sibling, &p));
 
-	/* The leader alone is an ordinary event. */
+	/* Without siblings, the leader is an ordinary event. */
 	close(sibling);
 	EXPECT_EQ(0, persist_new(leader, &id));
 }
 
-/* A member cannot be made a leader afterwards, by any flag but those that ask for no group. H13 */
+/* A member cannot become a group leader: unnamed, published or reopened. H13 */
 TEST_F(create, no_siblings_for_members)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -481,7 +480,7 @@ TEST_F(create, no_aux)
 	EXPECT_EQ(-EOPNOTSUPP, persist_new(fd, &id));
 }
 
-/* So are buffers that have got one from somebody else who writes there. H11 */
+/* A buffer that got an AUX area from another event is refused as well. H11 */
 TEST_F(create, no_aux_in_buffer)
 {
 	struct perf_event_attr attr = say_attr();
@@ -496,7 +495,7 @@ TEST_F(create, no_aux_in_buffer)
 		SKIP(return, "no event with an AUX area here");
 	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
 	ASSERT_EQ(0, event_ioctl(aux, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
-	/* To ask for one takes writing to the first page. */
+	/* Asking for an AUX area requires writing to the first page. */
 	page = ring_map(m.fd, PAGES, PROT_READ | PROT_WRITE);
 	ASSERT_NE(MAP_FAILED, (void *)page);
 	page->aux_offset = ring_len(PAGES);
@@ -511,7 +510,7 @@ TEST_F(create, no_aux_in_buffer)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
-/* perf's default, inherit, means nothing on a CPU and is accepted. */
+/* perf sets inherit by default. It means nothing on a CPU, and is accepted. */
 TEST_F(create, inherit_is_accepted)
 {
 	struct perf_event_attr attr = say_attr();
@@ -524,7 +523,7 @@ TEST_F(create, inherit_is_accepted)
 	EXPECT_EQ(1, heard(m.fd, m.map, "inherit"));
 }
 
-/* PERF_PERSIST_ALL_CPUS is kept until publishing; nothing else may be set. H17 */
+/* PERF_PERSIST_ALL_CPUS can be set and cleared until publishing. Other flags are refused. H17 */
 TEST_F(create, flags)
 {
 	struct perf_event_persist p;
@@ -545,7 +544,7 @@ TEST_F(create, flags)
 	}
 	EXPECT_EQ(-EFAULT, event_ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, 0));
 
-	/* On an event in no namespace: for the one it will make. */
+	/* On an event in no namespace, it is for the namespace that the event will make. */
 	ASSERT_EQ(0, persist_set_flags(fd, flags));
 	ASSERT_EQ(0, persist_new(fd, &id));
 	ASSERT_EQ(0, get_persist(fd, &p));

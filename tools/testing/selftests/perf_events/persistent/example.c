@@ -40,7 +40,7 @@ static void *map_pages(int fd, size_t len)
 
 static void create(const char *name)
 {
-	/* Counts nothing, but is told whenever a task gets a name, so at each exec. */
+	/* Counts nothing, but records whenever a task gets a name, and so each exec. */
 	struct perf_event_attr attr = {
 		.type		= PERF_TYPE_SOFTWARE,
 		.config		= PERF_COUNT_SW_DUMMY,
@@ -48,7 +48,7 @@ static void create(const char *name)
 		.comm_exec	= 1,
 		.sample_type	= PERF_SAMPLE_TIME,
 		.sample_id_all	= 1,
-		.write_backward	= 1,	/* with PROT_READ: overwrite what is oldest */
+		.write_backward	= 1,	/* with PROT_READ: overwrite the oldest records */
 	};
 	int cpu, fd = -1, last = sysconf(_SC_NPROCESSORS_CONF);
 	__u64 flags = PERF_PERSIST_ALL_CPUS;
@@ -58,18 +58,21 @@ static void create(const char *name)
 		int event = event_open(&attr, cpu);
 
 		if (event < 0 && errno == ENODEV)
-			continue;	/* offline; will be covered when it is not */
+			continue;	/* offline: the kernel covers it when it comes online */
 		if (event < 0)
 			err(1, "perf_event_open on CPU %d", cpu);
 		fd = event;
 		map_pages(fd, sysconf(_SC_PAGESIZE) + DATA_SIZE);
-		/* The first one makes the namespace, and the others get its id. */
+		/*
+		 * The first event makes the namespace. The others join by the id that it
+		 * got.
+		 */
 		if ((id == PERF_PERSIST_NEW && ioctl(fd, PERF_EVENT_IOC_PERSIST_FLAGS, &flags)) ||
 		    ioctl(fd, PERF_EVENT_IOC_SET_NAME, "/exec") ||
 		    ioctl(fd, PERF_EVENT_IOC_SET_PERSIST, &id))
 			err(1, "CPU %d", cpu);
 	}
-	/* Up to here it would go with this process. From here on it stays. */
+	/* Until here, the namespace would go with this process. From here on it stays. */
 	if (ioctl(fd, PERF_EVENT_IOC_SET_NAME, name))
 		err(1, "%s", name);
 }
@@ -92,7 +95,7 @@ static void print_records(int cpu, const char *copy, size_t size, int64_t pos, i
 {
 	char record[65536];
 
-	/* Written backward, so that what comes later in the buffer is older. */
+	/* Written backward: records further on in the buffer are older. */
 	while (pos + (int64_t)sizeof(struct perf_event_header) <= end) {
 		struct perf_event_header *header = (void *)record;
 		size_t i;
@@ -134,14 +137,14 @@ static void read_member(__u64 ns_id, const struct perf_event_persist_member *mem
 	if (!copy)
 		err(1, "malloc");
 
-	/* Copy, and then ask what may have been overwritten meanwhile. */
+	/* Copy, then ask which records may have been overwritten meanwhile. */
 	head = (long)__atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	memcpy(copy, (char *)control + control->data_offset, size);
 	if (ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &now))
 		err(1, "event %llu", (unsigned long long)member->event_id);
 	end = (long)now.head + size;
 	if (end > 0)
-		end = 0;	/* it has not come round yet: that is where it began */
+		end = 0;	/* the buffer has not wrapped yet: 0 is where writing began */
 	print_records(member->cpu, copy, size, head, end);
 
 	free(copy);
@@ -158,7 +161,7 @@ static void read_namespace(const char *name)
 	if (ioctl(fd, PERF_EVENT_IOC_GET_PERSIST, &info))
 		err(1, "%s", name);
 	for (;;) {
-		/* In: the last one seen. Out: the one that follows it. */
+		/* In: the last member seen. Out: the next one. */
 		member = (struct perf_event_persist_member) {
 			.size		= sizeof(member),
 			.event_id	= member.event_id,

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The example of Documentation/userspace-api/perf_persistent.rst does what is
-# said there.
+# Checks that the example of Documentation/userspace-api/perf_persistent.rst works as
+# described there.
 
 here=$(dirname "$(realpath "$0")")
-# Built somewhere else, it is where the other programs are.
+# If built elsewhere (O=), the example is in the current directory.
 example=$here/example
 [ -x "$example" ] || example=./example
 name=kst_example_$$

@@ -10,7 +10,7 @@
 
 #define FAULT_DIR	"/sys/kernel/debug"
 
-/* By default nothing fails that may sleep, and no single page. */
+/* By default allocations that may sleep, or that are single pages, never fail. Change that. */
 static inline const char *fail_nth_prepare(void)
 {
 	static const char * const files[][2] = {
@@ -29,7 +29,7 @@ static inline const char *fail_nth_prepare(void)
 		return "the kernel has no fault injection";
 	for (i = 0; i < ARRAY_SIZE(files); i++) {
 		snprintf(path, sizeof(path), FAULT_DIR "/%s", files[i][0]);
-		/* Not every kernel can fail in each of these ways. */
+		/* Some kernels lack some kinds of faults. */
 		if (!access(path, F_OK) && write_file(path, files[i][1]))
 			return "cannot set up fault injection";
 	}
@@ -56,8 +56,8 @@ static inline void fail_nth_set(int fd, unsigned int n)
 }
 
 /*
- * Whether something failed since it was set. The answer itself is copied to
- * user space, which may be what fails.
+ * Whether something failed since fail_nth_set(). The answer itself is copied to user
+ * space, and that copy may be what fails.
  */
 static inline bool fail_nth_hit(int fd)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whatever fails on the way, at each place in turn: the call says so, or works
- * as if nothing had happened. What is left is a whole namespace or none, and
- * the same call works when it is made again. H4, H15
+ * Makes allocations and copies from or to user space fail, at each place in turn. The
+ * call must return an error, or work as if nothing had happened. It must leave a whole
+ * namespace or none, and must work when it is made again. H4, H15
  *
- * Memory that is lost shows when kmemleak looks for it afterwards.
+ * kmemleak can find lost memory afterwards.
  */
 #include "balance.h"
 #include "fail_nth.h"
@@ -12,10 +12,10 @@
 /* More places than any act has */
 #define MAX_NTH	2000
 
-/* Snapshots that are kept, unless somebody says otherwise */
+/* Snapshots that are kept by default */
 #define NR_KEPT	8
 
-/* What an act works on */
+/* The objects of an act */
 struct scene {
 	char		ns[NS_ROOM];
 	int		cpu;
@@ -27,19 +27,19 @@ struct scene {
 };
 
 /*
- * An act: @prepare makes what it needs, @run does it while something fails, and
- * @nothing and @whole see to it that it left what its answer says.
+ * An act: @prepare makes what it needs, and @run does it while something fails. @nothing
+ * and @whole check that the objects fit the result of @run.
  */
 struct act {
 	int	(*prepare)(struct scene *s);
 	int	(*run)(struct scene *s);
 	bool	(*nothing)(struct scene *s);
 	bool	(*whole)(struct scene *s);
-	bool	never_fails;	/* nothing that it needs can fail */
+	bool	never_fails;	/* it need not fail at any place */
 	bool	no_memory;	/* it allocates nothing */
 };
 
-/* Steps that several acts prepare with */
+/* Preparations that several acts share */
 
 static int one_event(struct scene *s)
 {
@@ -125,7 +125,7 @@ static int opened_member(struct scene *s)
 	return s->fd < 0 ? s->fd : 0;
 }
 
-/* What is seen afterwards */
+/* Checks of the result */
 
 static bool no_ns(struct scene *s)
 {
@@ -320,7 +320,7 @@ static int do_ask(struct scene *s)
 
 static int do_look_up(struct scene *s)
 {
-	/* There are other ways to find out, which would hide that this one fails. */
+	/* ns_lookup() has other ways to find it, which would hide that this one fails. */
 	s->found = ns_listed(s->ns);
 	return s->found ? 0 : -ENOMEM;
 }
@@ -513,7 +513,7 @@ static bool one_trigger(struct scene *s)
 	return two_work(s) && triggers(s) == 1;
 }
 
-/* As many snapshots as are kept: one more, and the first one goes. */
+/* Takes as many snapshots as are kept: the next one trims the first. */
 static int a_spare_and_snapshots(struct scene *s)
 {
 	int i, err = a_spare(s);
@@ -533,7 +533,7 @@ static bool first_trimmed(struct scene *s)
 	return two_work(s) && !first_snapshot(s) && nr_spares(s) == 1;
 }
 
-/* @found is the event; it is the caller's as long as it has not worked. */
+/* @found is the descriptor of the event, which is in no namespace until do_arm() succeeds. */
 static int an_event_to_arm(struct scene *s)
 {
 	struct perf_event_attr attr = fault_attr(1ULL << 60);
@@ -569,7 +569,6 @@ static bool is_armed(struct scene *s)
 	return has_members(s, 3) && !trigger_state(s->fd, 1, &st) && st.nr_events == 1;
 }
 
-/* From the first to the last step, as a program does it that gives up on errors. */
 /* perffs */
 
 static const char *fs_path(struct scene *s, const char *file)
@@ -654,6 +653,7 @@ static bool fs_records(struct scene *s)
 	return fs_reads(s, "enabled", "1\n") && has_events(s) && ns_lookup(s->ns);
 }
 
+/* All steps from first to last, like a program that gives up on errors */
 static int do_all(struct scene *s)
 {
 	int err = published(s);
@@ -877,6 +877,7 @@ static void scene_end(struct scene *s)
 	persist_sweep();
 }
 
+/* At each place in turn: the call fails cleanly or works, and works when it is made again. */
 TEST_F_TIMEOUT(fault, each_place, 600)
 {
 	const struct act *act = &variant->act;
@@ -895,7 +896,7 @@ TEST_F_TIMEOUT(fault, each_place, 600)
 		ret = act->run(s);
 		hit = fail_nth_hit(self->nth);
 
-		/* H28: only what is copied from user space and back can fail. */
+		/* H28: without allocations, only copies from and to user space can fail. */
 		if (act->no_memory)
 			EXPECT_EQ(hit ? -EFAULT : 0, ret) TH_LOG("at place %d", n);
 		if (ret) {
@@ -909,7 +910,7 @@ TEST_F_TIMEOUT(fault, each_place, 600)
 		scene_end(s);
 		EXPECT_TRUE(no_ns(s));
 	}
-	/* Else nothing was tested. */
+	/* Otherwise nothing was tested. */
 	EXPECT_TRUE(act->never_fails || failed > 0);
 	TH_LOG("%d of %d places made it fail", failed, n - 2);
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf with something failing in the kernel, at places that are spread over all
-# that it does from its first event on: it says so and fails, or does all that
-# it was asked for, and never leaves half a namespace. H15
+# Runs perf with something failing in the kernel, at places spread over all that perf does
+# from its first event on. perf must fail and say so, or do all that it was asked for, and
+# must never leave half a namespace. H15
 #
 # usage: fault_perf.sh [PLACES]
 #
@@ -11,7 +11,7 @@
 
 # shellcheck disable=SC2317 # functions that are called by name
 
-# What it mounts is gone when it ends, however it does.
+# In a mount namespace, all mounts are gone when the script ends, however it does.
 if [ -z "${FAULT_PERF_MOUNTS-}" ] && [ "$(id -u)" = 0 ]; then
 	FAULT_PERF_MOUNTS=1 exec unshare -m "$0" "$@"
 fi
@@ -49,10 +49,10 @@ echo "1..4"
 [ -e /proc/self/fail-nth ] || skip "the kernel has no fault injection"
 "$perf" ctl -h 2>&1 | grep -q namespace || skip "perf has no 'ctl'"
 
-# A network file system may lose count of what it has open when an allocation of
-# its own fails, and then nothing can be opened any more. Nothing of it is seen here.
+# Run from local directories: a network file system may miscount its open files when one
+# of its own allocations fails, and then nothing can be opened any more.
 program=$(type -P "$perf")
-# Built somewhere else, it is where the other programs are.
+# If built elsewhere (O=), the program is in the current directory.
 runner=$here/fault_run
 [ -e "$runner" ] || runner=./fault_run
 mkdir "$tmp"/{proc,sys,dev,tmp,lib}
@@ -69,7 +69,7 @@ for dir in proc sys dev; do
 done
 inside=(env LC_ALL=C LD_LIBRARY_PATH=/lib HOME=/tmp chroot "$tmp")
 
-# run N COMMAND...: with the N-th place failing; how far it was goes to $left
+# run N COMMAND...: the N-th place fails; $left says how much of N was left
 run()
 {
 	local nth=$1 status
@@ -108,20 +108,20 @@ unmake()
 	! exists || "${inside[@]}" "${delete[@]}" >"$tmp/out" 2>&1 || complain "it can't be deleted"
 }
 
-# State, events and CPUs of what was listed, whatever else was said
+# Prints state, events and CPUs of the namespace in a listing, whatever else it says.
 shape_of()
 {
 	awk -v name="$name" '$1 == name { print $2, $3, $4; exit }' "$1"
 }
 
-# All of it, as it is without faults
+# Whether all of the namespace is there, as without faults
 whole()
 {
 	"${inside[@]}" "${list[@]}" >"$tmp/now" 2>&1 &&
 		[ "$(shape_of "$tmp/now")" = "$shape" ]
 }
 
-# What has to be true after each command, given its exit status
+# What must be true after each command, given its exit status
 after_create()
 {
 	if [ "$1" = 0 ]; then
@@ -146,12 +146,12 @@ after_delete()
 	if exists; then
 		[ "$1" != 0 ] && whole
 	else
-		# It may have failed once the namespace was gone.
+		# It may fail after the namespace is gone.
 		true
 	fi
 }
 
-# try WHAT BEFORE N COMMAND...: with N of the places of the command failing
+# try WHAT BEFORE N COMMAND...: runs the command N times, each with another place failing
 try()
 {
 	local what=$1 before=$2 count=$3 total nth i status errors=0 hits=0

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Run a command in which the N-th allocation, or copy from or to user space,
- * fails; counted from its first perf_event_open(), as it isn't the loading of
- * programs that is to be tested.
+ * Runs a command in which the N-th allocation, or copy from or to user space, fails. Counting
+ * starts at its first perf_event_open(), to leave out the loading of the program.
  *
  * usage: fault_run N FILE COMMAND [ARG...]
  *
- * Writes to FILE how far N was from being reached: 0 when something failed.
+ * Writes to FILE how much of N was left: 0 if something failed.
  * Exit status: that of the command, 128 and the number of the signal that
- * killed it, 4 when the kernel has no fault injection.
+ * killed it, 4 if the kernel has no fault injection.
  */
 #define PERSISTENT_NO_HARNESS
 #include <sys/ptrace.h>
@@ -17,7 +16,7 @@
 
 #include "fail_nth.h"
 
-/* Lets it run to its first perf_event_open(), or its end: false. */
+/* Lets it run to its first perf_event_open(). Returns false if it ends before. */
 static bool run_to_open(pid_t pid, int *status)
 {
 	struct ptrace_syscall_info info;
@@ -74,7 +73,7 @@ int main(int argc, char **argv)
 	if (write_file(path, argv[1]) || ptrace(PTRACE_DETACH, pid, NULL, NULL))
 		return KSFT_FAIL;
 
-	/* What is left of N stays readable until it is reaped. */
+	/* The rest of N is readable until the process is reaped. */
 	if (waitid(P_PID, pid, &info, WEXITED | WNOWAIT) ||
 	    read_file(path, left, sizeof(left)) < 0)
 		return KSFT_FAIL;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# perffs: recorders made, controlled and deleted with a shell and nothing else. Needs no
-# more than busybox has.
+# Makes, controls and deletes recorders in perffs with nothing but a shell. Busybox is
+# enough.
 
 ns=kst_fs_$$
 dir=/sys/kernel/perf
@@ -30,7 +30,7 @@ result()
 	fi
 }
 
-# is FILE TEXT: it reads so
+# is FILE TEXT: the file reads TEXT
 is()
 {
 	if [ "$(cat "$d/$1" 2>&1)" = "$2" ]; then
@@ -40,7 +40,7 @@ is()
 	return 1
 }
 
-# has FILE PATTERN: a line matches
+# has FILE PATTERN: a line of the file matches
 has()
 {
 	if grep -q -e "$2" "$d/$1"; then
@@ -57,10 +57,10 @@ put()
 	echo "$1" 2>/dev/null >"$d/$2"
 }
 
-# refused TEXT FILE ERROR [REASON]: writing that fails, and error_log ends with REASON
+# refused TEXT FILE ERROR [REASON]: the write fails, and error_log ends with REASON
 refused()
 {
-	# A shell may not say which error it was.
+	# A shell may not tell the error, cat does.
 	said=$(echo "$1" | cat 2>&1 >"$d/$2")
 	case $said in
 	*"$3"*) ;;
@@ -127,7 +127,7 @@ rmdir "$d" && [ ! -e "$d" ] && mkdir "$d"
 result $? "rmdir, and mkdir again"
 
 #
-# What it is going to be
+# Events and buffers, before it records
 #
 
 put 'cpu-clock/freq=99,callchain/' events && put 'sched:sched_process_exec if pid > 0' events &&
@@ -215,7 +215,7 @@ refused cs events 'busy' "'$ns': it records already" &&
 	refused 1M buffer_size 'busy' "'1M': it records already"
 result $? "what cannot be changed any more"
 
-# 64K on each CPU are soon full.
+# Buffers of 64K are soon full.
 i=0
 while [ "$(status overwritten)" = "0 bytes" ] && [ $i -lt 200 ]; do
 	i=$((i + 1))
@@ -260,7 +260,7 @@ done
 	[ "$(cksum <"$d.1/text")" = "$(cksum <"$d.1/text")" ]
 result $? "a snapshot's text is that of its CPUs, and stays"
 
-# time_of LINE: of the text
+# time_of LINE: the time in this line of the text
 time_of()
 {
 	sed -n "$1s/.*\] *\([0-9]*\.[0-9]\{6\}\): .*/\1/p" "$d/$text"

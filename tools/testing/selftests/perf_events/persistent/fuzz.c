@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arguments of all shapes for the calls of persistent events, most of them
- * close to what is valid. Each call ends in one of its documented ways, and
- * none writes beyond what it was given. H13, H17
+ * Calls persistent events with arguments of all shapes, most of them close to what is valid.
+ * Each call must end in a documented way, and must not write beyond the memory that it was
+ * given. H13, H17
  *
  * usage: fuzz [-t SECONDS] [-s SEED] [-c CHUNK] [-n CALLS] [-v]
  *
- * What happens follows from the seed; -c does one chunk of it alone, -n only
- * the first calls of each, and -v prints them.
+ * The seed determines all calls. -c runs one chunk alone, -n only the first calls of each
+ * chunk, and -v prints the calls.
  */
 #define PERSISTENT_NO_HARNESS
 #include <time.h>
@@ -20,7 +20,7 @@
 #define FDS		20
 #define NAMES		3
 
-/* What a descriptor is, as far as the errors depend on it */
+/* Kinds of descriptors, as far as errors depend on them */
 enum kind {
 	EVENT,		/* of a CPU */
 	TASK_EVENT,
@@ -71,7 +71,7 @@ static __u64 any_u64(struct world *w)
 	}
 }
 
-/* What is left, unless somebody takes it first */
+/* The id of one of our namespaces, 0 if it is gone, or any number */
 static __u64 any_ns(struct world *w)
 {
 	char name[NAME_ROOM];
@@ -85,10 +85,7 @@ static __u64 any_event(struct world *w)
 	return one_in(w, 4) ? any_u64(w) : event_id(w->fd[pick(w, FDS)]);
 }
 
-/*
- * An address for @size bytes, which it says nothing about: *@good tells whether
- * what is there may be written to.
- */
+/* Returns an address for @size bytes. *@good tells whether memory there can be written. */
 static void *any_address(struct world *w, size_t size, bool *good)
 {
 	static const unsigned long bad[] = {
@@ -103,10 +100,10 @@ static void *any_address(struct world *w, size_t size, bool *good)
 	case 1:
 		return w->fixed + pick(w, 64);
 	case 2:
-		/* The last bytes are missing. */
+		/* The last bytes are not mapped. */
 		return w->mem + 2 * page_size() - pick(w, size + 1);
 	case 3:
-		/* They just fit. */
+		/* All bytes just fit. */
 		*good = true;
 		return w->mem + 2 * page_size() - size;
 	default:
@@ -123,7 +120,7 @@ static int any_fd(struct world *w, enum kind *kind)
 	return w->fd[i];
 }
 
-/* How a call may fail, for each kind of descriptor: errnos, ended by 0 */
+/* Errnos that a call may fail with on each kind of descriptor, ended by 0 */
 #define ERRORS	10
 
 struct call {
@@ -132,7 +129,7 @@ struct call {
 	int		errors[KINDS][ERRORS];
 };
 
-/* Whatever is valid has the prefix of those that are deleted in the end. */
+/* Valid names have the prefix of the namespaces that are deleted in the end. */
 static void any_name(struct world *w, char *name)
 {
 	static const char * const bad[] = {
@@ -170,7 +167,7 @@ static void any_name(struct world *w, char *name)
 			name[len++] = ' ' + 1 + pick(w, 90);
 		name[len] = '\0';
 	}
-	/* No longer valid, as a name of its own would stay behind. */
+	/* Make it invalid: a name without the prefix would stay behind. */
 	if (one_in(w, 8))
 		name[0] = 1 + pick(w, '_' - 1);
 }
@@ -182,7 +179,7 @@ static int do_name(struct world *w, enum kind *kind)
 	bool good;
 	char *at;
 
-	/* What is there otherwise is no name. */
+	/* Without the copy below, there must be no valid name in memory. */
 	memset(w->mem, 'A', 2 * page_size());
 	any_name(w, name);
 	at = any_address(w, strlen(name) + 1, &good);
@@ -245,8 +242,8 @@ static __u32 any_size(struct world *w)
 }
 
 /*
- * Nothing beyond the size is written. What the kernel does not know of the
- * structure is mostly zero here, as it has to be.
+ * The kernel must not write beyond the size. Bytes that the kernel does not know must be
+ * zero, and mostly are here.
  */
 static int do_ask(struct world *w, enum kind *kind)
 {
@@ -260,7 +257,7 @@ static int do_ask(struct world *w, enum kind *kind)
 	unsigned char *at;
 	bool good;
 
-	/* Matched by its number alone */
+	/* The kernel matches these by number alone. */
 	if (one_in(w, 2))
 		cmd = _IOC(pick(w, 4), '$', _IOC_NR(cmd), pick(w, 1 << 14));
 
@@ -275,7 +272,7 @@ static int do_ask(struct world *w, enum kind *kind)
 		if (one_in(w, 2))
 			p.attr = (unsigned long)attr;
 		p.attr_size = one_in(w, 2) ? sizeof(attr[0]) : any_size(w);
-		/* This one must not be mistaken for what is written beyond. */
+		/* A write to the attr must not look like one beyond the structure. */
 		if (p.attr >= (unsigned long)w->mem && p.attr < (unsigned long)w->mem + room)
 			p.attr = 0;
 	}
@@ -284,12 +281,12 @@ static int do_ask(struct world *w, enum kind *kind)
 	if (!good)
 		return event_ioctl(fd, cmd, (unsigned long)at);
 
-	/* Set what fits, and zero what else it takes. */
+	/* Copy what fits, and zero the rest of the size. */
 	first = at - w->mem;
 	last = size < room - first ? first + size : room;
 	memset(at, 0, last - first);
 	memcpy(at, &p, sizeof(p) < room - first ? sizeof(p) : room - first);
-	/* The size is read and written, however small it is. */
+	/* The kernel reads and writes the size itself, however small it is. */
 	if (last < first + sizeof(p.size))
 		last = first + sizeof(p.size);
 	if (last > room)
@@ -337,7 +334,7 @@ static int do_ask(struct world *w, enum kind *kind)
 	return err;
 }
 
-/* The ioctls that a namespace shares with events, and those that it doesn't have. */
+/* Old ioctls of events that namespaces have as well */
 static int do_old(struct world *w, enum kind *kind)
 {
 	static const unsigned long cmds[] = {
@@ -388,7 +385,7 @@ static int do_clear(struct world *w, enum kind *kind)
 	return event_ioctl(fd, PERF_EVENT_IOC_CLEAR, one_in(w, 4) ? any_u64(w) : 0);
 }
 
-/* Those that take the address of a number: how many, or which trigger */
+/* Ioctls that take the address of a count, or of a trigger's number */
 static int do_number(struct world *w, enum kind *kind)
 {
 	static const unsigned long cmds[] = {
@@ -414,7 +411,7 @@ static int do_stop(struct world *w, enum kind *kind)
 			   one_in(w, 4) ? any_u64(w) : 0);
 }
 
-/* Any bytes, with an end or without */
+/* Mostly letters, often too long */
 static int do_note(struct world *w, enum kind *kind)
 {
 	size_t len = one_in(w, 4) ? pick(w, 4096) : pick(w, PERF_PERSIST_NAME_SIZE + 2), i;
@@ -515,7 +512,7 @@ static void replace(struct world *w, int fd, enum kind kind)
 
 	if (fd < 0)
 		return;
-	/* Those of other kinds stay. */
+	/* Descriptors of other kinds stay. */
 	while (w->kind[i] == OTHER || w->kind[i] == TASK_EVENT)
 		i = (i + 1) % FDS;
 	close(w->fd[i]);
@@ -571,7 +568,7 @@ static int do_open(struct world *w, enum kind *kind)
 				memcpy(at, &attr, sizeof(attr));
 			else
 				memset(w->mem, 0, 2 * page_size());
-			/* Zeroes are an attr of another type. */
+			/* Zeroes would be an attr of another type. */
 			if (!good && at >= (void *)w->fixed && at < (void *)w->fixed + page_size())
 				at = NULL;
 			break;
@@ -601,7 +598,7 @@ static int do_map(struct world *w, enum kind *kind)
 	size_t len;
 	void *map;
 
-	/* A file can be mapped. */
+	/* mmap() of a file works. */
 	if (*kind == OTHER)
 		return 0;
 	len = one_in(w, 4) ? any_u64(w) >> 20 : ring_len(one_in(w, 4) ? pick(w, 16) : 1);
@@ -614,7 +611,7 @@ static int do_map(struct world *w, enum kind *kind)
 	map = mmap(NULL, len, prot, flags, fd, offset);
 	if (map == MAP_FAILED)
 		return -errno;
-	/* Sometimes for good, as what is published needs it. */
+	/* Keep half of the mappings, as publishing needs mapped buffers. */
 	if (one_in(w, 2))
 		munmap(map, len);
 	return 0;
@@ -629,7 +626,7 @@ static int do_new_event(struct world *w, enum kind *kind)
 	return 0;
 }
 
-/* As a sibling of whatever it is: a member never becomes a leader. */
+/* With any descriptor as leader: a member never becomes one. */
 static int do_sibling(struct world *w, enum kind *kind)
 {
 	struct perf_event_attr attr = say_attr();
@@ -782,7 +779,7 @@ static const struct call calls[] = {
 	} },
 };
 
-/* Whatever wrote, nothing is documented to end in an errno of its own. */
+/* Any success is fine. An error must be in the list of the call. */
 static bool documented(const struct call *call, enum kind kind, int err)
 {
 	unsigned int i;
@@ -794,7 +791,7 @@ static bool documented(const struct call *call, enum kind kind, int err)
 	return err >= 0;
 }
 
-/* Namespaces of each state, and descriptors of each kind. */
+/* Makes namespaces of each state, and descriptors of each kind. */
 static void world_make(struct world *w)
 {
 	struct perf_event_attr attr = say_attr(), task = say_attr();
@@ -860,7 +857,7 @@ static int run_chunk(unsigned int seed, unsigned int chunk, int cpu)
 			return 1;
 		}
 	}
-	/* Some hold only what they were given. */
+	/* Some chunks drop their capabilities: only what their descriptors allow is left. */
 	if (chunk % 4 == 3)
 		drop_caps(cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN) | cap_bit(CAP_IPC_LOCK));
 

@@ -6,7 +6,7 @@
  */
 #include "persistent.h"
 
-/* What an event is wanted to be does not depend on who says so, and how. */
+/* Switching an event through its own descriptor or the namespace has the same effect. */
 enum via { VIA_EVENT, VIA_NS };
 
 FIXTURE(hotplug)
@@ -17,7 +17,7 @@ FIXTURE(hotplug)
 	int	ns_fd;
 };
 
-/* NULL, or why CPU @cpu2 cannot be switched on and off. */
+/* Returns NULL, or why CPU @cpu2 cannot be switched on and off. */
 static const char *hotplug_begin(char *ns, int *cpu, int *cpu2)
 {
 	const char *missing = persist_begin(ns, cpu, cpu2);
@@ -78,7 +78,7 @@ static __u32 flags_of(int fd)
 	return get_member(fd, &p) ? ~0U : p.flags;
 }
 
-/* How many members are on a CPU, of this label, if it is not NULL; the first of them */
+/* Counts the members on a CPU with this label (NULL: any), and stores the first one. */
 static int labelled_on(int ns_fd, int cpu, const char *label, struct perf_event_persist_member *p)
 {
 	struct perf_event_persist_member member = {};
@@ -98,14 +98,14 @@ static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 	return labelled_on(ns_fd, cpu, NULL, p);
 }
 
-/* Waits until there is one. */
+/* Waits until there is such a member. */
 static bool wait_for_label_on(int ns_fd, int cpu, const char *label,
 			      struct perf_event_persist_member *p)
 {
 	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
 	struct perf_event_persist info;
 
-	/* What changes after the first call ends poll(). */
+	/* Any change after this call ends poll(). */
 	while (!get_persist(ns_fd, &info) && !labelled_on(ns_fd, cpu, label, p)) {
 		if (poll(&pfd, 1, -1) != 1)
 			return false;
@@ -125,12 +125,12 @@ static bool is_online(int cpu)
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
 	if (access(path, F_OK))
 		return false;
-	/* One that cannot go offline has no such file. */
+	/* A CPU that cannot go offline has no such file. */
 	strcat(path, "/online");
 	return read_file(path, text, sizeof(text)) <= 0 || text[0] == '1';
 }
 
-/* Waits until there is a member on each CPU that is online; how many these are. */
+/* Waits for a member on each online CPU. Returns the number of these CPUs, or -1. */
 static int wait_for_all_cpus(int ns_fd)
 {
 	struct perf_event_persist_member p;
@@ -146,7 +146,7 @@ static int wait_for_all_cpus(int ns_fd)
 	return nr;
 }
 
-/* A buffer and what is in it are there when the CPU is not, and go on afterwards. */
+/* A buffer and its records stay while the CPU is offline, and recording goes on afterwards. */
 TEST_F(hotplug, history)
 {
 	struct perf_event_attr attr = say_attr();
@@ -166,7 +166,7 @@ TEST_F(hotplug, history)
 	EXPECT_EQ(PERF_PERSIST_OFFLINE, flags_of(fd));
 	EXPECT_EQ(1, heard(fd, map, "before"));
 
-	/* Who comes now finds it as well. */
+	/* A process that opens it now finds the records as well. */
 	late = member_reopen(self->id, 0, self->cpu2, 0);
 	ASSERT_LE(0, late);
 	munmap(map, ring_len(PAGES));
@@ -187,7 +187,7 @@ TEST_F(hotplug, history)
 	EXPECT_EQ(1, heard(late, map, "after"));
 }
 
-/* Whoever waits for changes is told of both. */
+/* poll() reports that a CPU goes, and that it comes back. */
 TEST_F(hotplug, poll)
 {
 	struct perf_event_attr attr = say_attr();
@@ -210,7 +210,7 @@ TEST_F(hotplug, poll)
 	EXPECT_EQ(POLLPRI, poll_now(self->ns_fd));
 }
 
-/* Counters, samples, and what is redirected: each kind goes on by itself. */
+/* Counters, sampling events and redirected ones all go on by themselves. */
 TEST_F(hotplug, each_kind)
 {
 	struct perf_event_attr faults = fault_attr(0), sampled_faults = fault_attr(1);
@@ -225,7 +225,7 @@ TEST_F(hotplug, each_kind)
 	clock.config = PERF_COUNT_SW_CPU_CLOCK;
 	clock.exclude_kernel = 0;
 
-	/* A recorder, and whatever else there is writes to its buffer. */
+	/* A recorder. Tracepoint and kprobe write to its buffer, the others only count. */
 	ASSERT_EQ(0, ns_create(&leader, &sampled_faults, self->cpu2, 64, self->ns, &self->id));
 	fd[nr++] = leader.fd;
 	fd[nr++] = event_open(&faults, -1, self->cpu2, -1, 0);
@@ -275,11 +275,11 @@ TEST_F(hotplug, each_kind)
 	if (have_tp) {
 		struct sample_key key = { event_id(fd[tp_fd]), getpid(), getpid() };
 
-		/* The filter is still there: three and three, and nothing else. */
+		/* The filter is still there: three calls before, three after, and no others. */
 		EXPECT_EQ(6, ring_count(leader.fd, map, match_sample, &key));
 	}
 
-	/* And none was made anew. */
+	/* No member was made anew. */
 	id = event_id(leader.fd);
 	EXPECT_EQ(nr, ns_count(self->id));
 	close(member_reopen(self->id, id, self->cpu2, 0));
@@ -343,7 +343,7 @@ FIXTURE_TEARDOWN_PARENT(hotplug_want)
 	EXPECT_EQ(yes ? 0 : PERF_PERSIST_DISABLED, flags_of(self->fd));	\
 } while (0)
 
-/* What is disabled stays so. */
+/* A disabled event stays disabled when its CPU comes back. */
 TEST_F(hotplug_want, disabled)
 {
 	want(DISABLE);
@@ -355,7 +355,7 @@ TEST_F(hotplug_want, disabled)
 	EXPECT_COUNTS(true);
 }
 
-/* What is said while the CPU is away holds when it is back. */
+/* Disabling an event while its CPU is offline holds when the CPU is back. */
 TEST_F(hotplug_want, disabled_offline)
 {
 	EXPECT_COUNTS(true);
@@ -370,6 +370,7 @@ TEST_F(hotplug_want, disabled_offline)
 	EXPECT_COUNTS(false);
 }
 
+/* So does enabling it. */
 TEST_F(hotplug_want, enabled_offline)
 {
 	want(DISABLE);
@@ -382,7 +383,7 @@ TEST_F(hotplug_want, enabled_offline)
 	EXPECT_COUNTS(false);
 }
 
-/* A period that is set while the CPU is away is the one it comes back with. */
+/* A period that is set while the CPU is offline holds when the CPU is back. */
 TEST_F(hotplug, period)
 {
 	struct perf_event_attr attr = fault_attr(1000000), seen;
@@ -404,7 +405,7 @@ TEST_F(hotplug, period)
 	EXPECT_LE(16, sampled(m.fd, m.map));
 }
 
-/* What was deleted or claimed meanwhile does not come back. */
+/* Events that were deleted or claimed while the CPU was offline do not come back. */
 TEST_F(hotplug, gone_meanwhile)
 {
 	struct perf_event_attr attr = say_attr();
@@ -428,7 +429,7 @@ TEST_F(hotplug, gone_meanwhile)
 	EXPECT_EQ(1, heard(kept.fd, kept.map, "back"));
 }
 
-/* What is published when its CPU has been away already goes on with it, too. */
+/* Events whose CPU went and came back before they were published record there again. */
 TEST_F(hotplug, before_it_was_published)
 {
 	struct perf_event_attr attr = say_attr();
@@ -456,7 +457,7 @@ TEST_F(hotplug, before_it_was_published)
 	EXPECT_EQ(0, heard(ordinary.fd, ordinary.map, "too early"));
 }
 
-/* The same while it is away. */
+/* The same for an event that is published while its CPU is offline. */
 TEST_F(hotplug, published_offline)
 {
 	struct perf_event_attr attr = say_attr();
@@ -473,7 +474,7 @@ TEST_F(hotplug, published_offline)
 	EXPECT_EQ(1, heard(m.fd, m.map, "back"));
 }
 
-/* An event that is not persistent is as it was: gone from its CPU for good. */
+/* An ordinary event is gone from its CPU for good, as ever. */
 TEST_F(hotplug, ordinary)
 {
 	struct perf_event_attr attr = say_attr();
@@ -486,7 +487,7 @@ TEST_F(hotplug, ordinary)
 	EXPECT_EQ(0, heard(-1, m.map, "back"));
 }
 
-/* Nobody would tell its siblings when it is gone, so it gets none. */
+/* An event whose CPU went away cannot become a leader: nobody would tell its siblings. */
 TEST_F(hotplug, leader)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -500,8 +501,8 @@ TEST_F(hotplug, leader)
 }
 
 /*
- * A namespace for all CPUs has, on one that comes online later, the same events:
- * attr, label, filter, period, size of buffer, redirection, and on or off.
+ * When a CPU comes online later, a namespace for all CPUs gets the same events there:
+ * attr, label, filter, period, size of buffer, redirection, and enabled or not.
  */
 TEST_F(hotplug, all_cpus)
 {
@@ -516,7 +517,7 @@ TEST_F(hotplug, all_cpus)
 
 	go_offline();
 
-	/* Not for all CPUs: looked at first, as it is the older one. */
+	/* Not for all CPUs. The kernel looks at it first, as it is older. */
 	ASSERT_EQ(0, ns_create(&other, &attr, self->cpu, PAGES, self->ns, &id));
 
 	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 16));
@@ -547,7 +548,7 @@ TEST_F(hotplug, all_cpus)
 	EXPECT_EQ(cpus * (have_tp ? 3 : 2), ns_count(self->id));
 	EXPECT_EQ(1, ns_count(id));
 
-	/* The first has a buffer of the same size. */
+	/* The first member has a buffer of the same size. */
 	EXPECT_STREQ("faults", p.label);
 	EXPECT_EQ(first.buffer_size, p.buffer_size);
 	EXPECT_EQ(first.flags, p.flags);
@@ -570,7 +571,7 @@ TEST_F(hotplug, all_cpus)
 	pin(self->cpu);
 	EXPECT_LE(16, sampled(fd, map));
 
-	/* The counter is off as its model is, the tracepoint has a filter. */
+	/* The counter is disabled like its model, and the tracepoint has the filter. */
 	p.event_id = owner;
 	while (!next_member(self->ns_fd, &p)) {
 		struct sample_key key = { p.event_id, getpid(), getpid() };
@@ -587,7 +588,7 @@ TEST_F(hotplug, all_cpus)
 	}
 	EXPECT_EQ(have_tp ? 2 : 1, nr);
 
-	/* Once covered, it is a member like all others. */
+	/* The new members go on like all others. */
 	go_offline();
 	go_online();
 	EXPECT_EQ(cpus * (have_tp ? 3 : 2), ns_count(self->id));
@@ -597,7 +598,7 @@ TEST_F(hotplug, all_cpus)
 	EXPECT_EQ(0, ns_kill(self->id));
 }
 
-/* What has a program attached cannot be had on another CPU; the rest can. */
+/* An event with a BPF program cannot be made on another CPU. The others can. */
 TEST_F(hotplug, all_cpus_but)
 {
 	struct perf_event_attr attr = say_attr(), clock = fault_attr(1000000);
@@ -626,7 +627,7 @@ TEST_F(hotplug, all_cpus_but)
 	EXPECT_EQ(nr + 1, ns_count(self->id));
 }
 
-/* A member on one CPU of a namespace for all */
+/* Opens the first member of a namespace for all CPUs, which has no name yet. */
 static int open_for_all(struct member *m, int cpu, __u64 *id)
 {
 	struct perf_event_attr attr = say_attr();
@@ -677,7 +678,7 @@ FIXTURE_TEARDOWN_PARENT(hotplug_between)
 	persist_sweep();
 }
 
-/* A CPU that came after the events were opened, and before they were published. H33 */
+/* A CPU that comes online between opening and publishing is covered. H33 */
 TEST_F_TIMEOUT(hotplug_between, open_and_publish, 120)
 {
 	struct perf_event_attr attr = say_attr();
@@ -695,7 +696,7 @@ TEST_F_TIMEOUT(hotplug_between, open_and_publish, 120)
 	if (variant->name_first)
 		ASSERT_EQ(0, set_name(m.fd, "%s-first", self->ns));
 	go_online();
-	/* What the kernel does for a CPU that comes it has done when that one is there. */
+	/* When the older namespace has its member, the kernel is done with the new CPU. */
 	fd = ns_open(sooner_id, 0);
 	ASSERT_LE(0, fd);
 	ASSERT_TRUE(wait_for_member_on(fd, self->cpu2, &p));
@@ -716,11 +717,12 @@ TEST_F_TIMEOUT(hotplug_between, open_and_publish, 120)
 }
 
 /*
- * That is about the CPUs of this namespace: others may have left some out. H33
+ * Publishing adds missing CPUs to the published namespace only. Others may lack one on
+ * purpose. H33
  *
- * What the kernel does because the other was published, or for a CPU that came before this
- * test, may be late, and covers the other once more. There are three such covers at most: of
- * the other, by a worker that runs for a CPU, and by the one that follows it.
+ * Late work of the kernel may cover @other once more: for its own publishing, for a CPU
+ * that came before this test, and by the work that follows that one. So three rounds may
+ * fail.
  */
 TEST_F_TIMEOUT(hotplug, publish_covers_no_other, 120)
 {
@@ -758,7 +760,7 @@ TEST_F_TIMEOUT(hotplug, publish_covers_no_other, 120)
 	EXPECT_TRUE(member_on(fd, self->cpu, &p));
 }
 
-/* A CPU that is online, and neither of these; -1: there is none */
+/* Returns an online CPU other than these two, -1 if there is none. */
 static int third_cpu(int cpu, int cpu2)
 {
 	int i;
@@ -781,7 +783,7 @@ static int open_labelled(int ns_fd, int cpu, const char *label)
 	return member_reopen(info.ns_id, p.event_id, -1, PERF_PERSIST_OPEN_WRITE);
 }
 
-/* Adds an event that writes to the buffer of @output, or, without, to one of its own. */
+/* Adds an event that writes to the buffer of @output, or to a new one if that is NULL. */
 static int add_on(int ns_fd, struct perf_event_attr *attr, const char *label, const char *output,
 		  int cpu)
 {
@@ -801,7 +803,7 @@ static int add_on(int ns_fd, struct perf_event_attr *attr, const char *label, co
 	return err;
 }
 
-/* The same on all CPUs that are online, but for @but */
+/* The same on all online CPUs but @but */
 static int add_but(int ns_fd, struct perf_event_attr *attr, const char *label, const char *output,
 		   int but)
 {
@@ -828,7 +830,7 @@ static int take_away(int ns_fd, const char *label, int cpu)
 	return err;
 }
 
-/* Waits until the kernel has said so. */
+/* Waits until the kernel has logged this. */
 static bool wait_for_message(int log, const char *text)
 {
 	char line[8192];
@@ -836,7 +838,7 @@ static bool wait_for_message(int log, const char *text)
 
 	do {
 		len = read(log, line, sizeof(line) - 1);
-		/* What others wrote meanwhile may be gone. */
+		/* EPIPE: messages were overwritten before they were read. */
 		if (len < 0 && errno != EPIPE)
 			return false;
 		line[len < 0 ? 0 : len] = 0;
@@ -844,7 +846,7 @@ static bool wait_for_message(int log, const char *text)
 	return true;
 }
 
-/* What is added to a namespace for all CPUs, each of which has a buffer, when one is away */
+/* Adds events to a namespace for all CPUs, with a buffer on each, while one CPU is offline. */
 FIXTURE(hotplug_add)
 {
 	char	ns[NS_ROOM];
@@ -891,7 +893,7 @@ FIXTURE_TEARDOWN_PARENT(hotplug_add)
 #define wait_for_label(_label, _p)						\
 	ASSERT_TRUE(wait_for_label_on(self->ns_fd, self->cpu2, _label, _p))
 
-/* The CPU has it when it returns, in its own buffer, or in another one of its own. */
+/* A CPU that returns has the added events, in its old buffer or in a new one of its own. */
 TEST_F_TIMEOUT(hotplug_add, returned, 120)
 {
 	struct perf_event_persist_member buffer, p, own, to_own;
@@ -935,7 +937,7 @@ TEST_F_TIMEOUT(hotplug_add, returned, 120)
 	EXPECT_LE(16, ring_count(fd, map, match_sample, &key));
 }
 
-/* What somebody puts on one CPU only is not for this one, whichever that is. */
+/* An event that was added on one CPU only is not added to another CPU that returns. */
 TEST_F_TIMEOUT(hotplug_add, one_cpu_only, 120)
 {
 	struct perf_event_attr third = self->attr;
@@ -954,7 +956,7 @@ TEST_F_TIMEOUT(hotplug_add, one_cpu_only, 120)
 	EXPECT_EQ(0, labelled_on(self->ns_fd, self->cpu2, "third", &p));
 }
 
-/* What somebody took away from the CPU stays away, whenever it came there. */
+/* An event that was claimed on a CPU does not return there, whenever it had been added. */
 TEST_F_TIMEOUT(hotplug_add, taken_away, 120)
 {
 	struct perf_event_persist_member p;
@@ -976,7 +978,7 @@ TEST_F_TIMEOUT(hotplug_add, taken_away, 120)
 	EXPECT_EQ(0, labelled_on(self->ns_fd, self->cpu2, "meanwhile", &p));
 }
 
-/* It is added once, however often the CPU goes, and however soon after it returned. */
+/* An event is added once, however often the CPU goes, and however soon after it returned. */
 TEST_F_TIMEOUT(hotplug_add, twice, 120)
 {
 	struct perf_event_persist_member p;
@@ -997,7 +999,7 @@ TEST_F_TIMEOUT(hotplug_add, twice, 120)
 	EXPECT_EQ(3 * self->cpus, ns_count(self->id));
 }
 
-/* What people call by another name is another event. */
+/* Events with different labels are different events: "new" does not replace "old". */
 TEST_F_TIMEOUT(hotplug_add, replaced, 120)
 {
 	struct perf_event_persist_member p;
@@ -1016,7 +1018,10 @@ TEST_F_TIMEOUT(hotplug_add, replaced, 120)
 	EXPECT_EQ(2 * self->cpus + 1, ns_count(self->id));
 }
 
-/* The like of one that fires a trigger fires it, too, and those that do not are alike. */
+/*
+ * An added event fires the trigger that the one on another CPU fires. One that fires and
+ * one that does not are still the same event.
+ */
 TEST_F_TIMEOUT(hotplug_add, fires, 120)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -1035,8 +1040,8 @@ TEST_F_TIMEOUT(hotplug_add, fires, 120)
 }
 
 /*
- * What cannot be made when a CPU returns is made when it does so once more, and no other CPU
- * waits for that.
+ * An event that cannot be made when a CPU returns is made when it returns once more.
+ * Other CPUs do not wait for it.
  */
 TEST_F_TIMEOUT(hotplug_add, failed, 120)
 {
@@ -1085,14 +1090,14 @@ TEST_F_TIMEOUT(hotplug_add, two_cpus, 120)
 	EXPECT_EQ(2 * self->cpus, ns_count(self->id));
 }
 
-/* One that returned before is no model, and takes nothing away from the next. */
+/* A CPU that returned earlier is no model for the next, and hides no event from it. */
 TEST_F_TIMEOUT(hotplug_add, one_by_one, 120)
 {
 	struct perf_event_persist_member p;
 
 	if (self->cpus < 4 || set_online(self->cpu3, false))
 		SKIP(return, "needs four CPUs, two of which can go offline");
-	/* Only higher ones have it when a CPU returns. */
+	/* Only CPUs with higher numbers have the event when a CPU returns. */
 	ASSERT_EQ(0, take_away(self->ns_fd, "buffer", self->cpu));
 	go_offline();
 	ASSERT_EQ(0, add_but(self->ns_fd, &self->attr, "added", "buffer", self->cpu));
@@ -1103,7 +1108,7 @@ TEST_F_TIMEOUT(hotplug_add, one_by_one, 120)
 	EXPECT_EQ(2 * (self->cpus - 1), ns_count(self->id));
 }
 
-/* A CPU that has no member yet gets what its model has, and what that missed. */
+/* A CPU without members gets the events of its model, and those that the model missed. */
 TEST_F_TIMEOUT(hotplug_add, model_missed, 120)
 {
 	struct perf_event_persist_member p;
@@ -1173,7 +1178,10 @@ static void toggle(const char *ns, int cpu, int cpu2, unsigned int seed)
 	}
 }
 
-/* All at once, against a CPU that comes and goes. One namespace is left alone. */
+/*
+ * Creates, reads, switches and deletes namespaces while a CPU comes and goes. A namespace
+ * that is left alone records whenever the CPU is there.
+ */
 TEST_F_TIMEOUT(hotplug, loop, 3600)
 {
 	const char *env = getenv("HOTPLUG_ROUNDS");

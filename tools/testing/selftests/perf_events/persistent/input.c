@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * struct perf_event_persist and struct perf_event_persist_member: layout, sizes, and what
- * is not accepted. H17
+ * Layout and sizes of struct perf_event_persist and struct perf_event_persist_member, and
+ * what the kernel refuses. H17
  */
 #include <assert.h>
 
 #include "persistent.h"
 
-/* Room beyond what any kernel knows. */
+/* Room beyond what any kernel knows */
 #define TAIL	64
 
 /* The layout is the same for 32 and 64 bits, and has no holes. */
@@ -116,14 +116,14 @@ static_assert(PERF_PERSIST_ALL_CPUS == 1 && PERF_PERSIST_SNAPSHOT == 2 &&
 static_assert(PERF_TRIGGER_SPENT == 1, "flags of a trigger");
 static_assert(PERF_TYPE_PERSISTENT == 6, "type");
 
-/* What is asked for, about the namespace or a member; both start with their size. */
+/* The answer about the namespace or a member. Both start with their size. */
 union answer {
 	__u32					size;
 	struct perf_event_persist		ns;
 	struct perf_event_persist_member	member;
 };
 
-/* The same calls on each of the descriptors that take them. */
+/* The same calls on each kind of descriptor that has them */
 FIXTURE(input)
 {
 	char	ns[NS_ROOM];
@@ -214,7 +214,7 @@ static int get(int fd, void *p)
 	return event_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)p);
 }
 
-/* Is it the answer, and not what was there before? */
+/* Checks that the answer was written, and not left as it was. */
 #define EXPECT_ANSWER(_at)								\
 	do {										\
 		const union answer *_answer = (const void *)(_at);			\
@@ -249,7 +249,7 @@ TEST_F(input, too_small)
 	}
 }
 
-/* A program that knows the first one gets no more than that. */
+/* A program that knows the first size gets no more than that. */
 TEST_F(input, first_size)
 {
 	unsigned char bytes[sizeof(union answer) + TAIL];
@@ -264,7 +264,7 @@ TEST_F(input, first_size)
 		EXPECT_EQ(0xa5, bytes[i]);
 }
 
-/* A larger structure is filled as far as the kernel knows it; the rest is zero. */
+/* A larger structure is filled as far as the kernel knows it. The rest stays zero. */
 TEST_F(input, larger_with_zeros)
 {
 	unsigned char bytes[sizeof(union answer) + TAIL + 8];
@@ -281,7 +281,7 @@ TEST_F(input, larger_with_zeros)
 		EXPECT_EQ(0xa5, bytes[i]);
 }
 
-/* Non-zero bytes that the kernel does not know ask for what it cannot do. */
+/* Non-zero bytes beyond that ask for something that the kernel cannot do, and are refused. */
 TEST_F(input, larger_with_request)
 {
 	unsigned char bytes[sizeof(union answer) + TAIL];
@@ -299,7 +299,7 @@ TEST_F(input, larger_with_request)
 	}
 }
 
-/* A page is the limit. */
+/* Sizes of more than a page are refused. */
 TEST_F(input, absurd_size)
 {
 	const __u32 sizes[] = { page_size() + 1, 2 * page_size(), 1U << 31, ~0U };
@@ -329,7 +329,7 @@ static __u64 own_pid_ns(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* Fields that are output only may hold anything, and each is overwritten. */
+/* Output fields may hold anything before the call, and each is overwritten. */
 TEST_F(input, garbage_in_output_fields)
 {
 	struct perf_event_persist_member p;
@@ -377,7 +377,7 @@ TEST_F(input, garbage_in_output_fields)
 	EXPECT_STREQ("", info.note);
 }
 
-/* The call is known by its number: the size in its code may be any. */
+/* The kernel matches the ioctl by its number, whatever size is encoded. */
 TEST_F(input, matched_by_number)
 {
 	const unsigned int sizes[] = { 0, 4, 168, 216, 240, 512, _IOC_SIZEMASK };
@@ -395,7 +395,7 @@ TEST_F(input, matched_by_number)
 	}
 }
 
-/* Addresses that are not the caller's, or end too early. */
+/* Bad addresses, and memory that ends too early */
 TEST_F(input, bad_address)
 {
 	struct perf_event_persist_member *member;
@@ -412,12 +412,12 @@ TEST_F(input, bad_address)
 	EXPECT_EQ(-EFAULT, ASK(-64L));
 	EXPECT_EQ(-EFAULT, ASK(page + page_size()));
 
-	/* The size is there, the rest is not. */
+	/* The size can be read, the rest cannot. */
 	p = (void *)(page + page_size() - 16);
 	*p = self->known;
 	EXPECT_EQ(-EFAULT, ASK(p));
 
-	/* As much as it says is there, aligned or not. */
+	/* The memory has just the size, aligned or not. */
 	p = (void *)(page + page_size() - self->known);
 	memset(p, 0, self->known);
 	*p = self->known;
@@ -427,7 +427,7 @@ TEST_F(input, bad_address)
 	*p = self->known;
 	EXPECT_EQ(0, ASK(p));
 
-	/* Readable, but not to be written. */
+	/* Readable, but not writable */
 	p = (void *)page;
 	memset(p, 0, self->known);
 	*p = self->known;
@@ -435,7 +435,7 @@ TEST_F(input, bad_address)
 	EXPECT_EQ(-EFAULT, ASK(p));
 	ASSERT_EQ(0, mprotect(page, page_size(), PROT_READ | PROT_WRITE));
 
-	/* The attr's address is the caller's own affair, and checked as well. */
+	/* The address of the attr is checked as well. */
 	member = (void *)page;
 	memset(member, 0, sizeof(*member));
 	member->size = sizeof(*member);
@@ -449,7 +449,7 @@ TEST_F(input, bad_address)
 	EXPECT_EQ(-EFAULT, get(self->fd, member));
 }
 
-/* Too little room for the attr: the call says how much it takes. */
+/* With too little room for the attr, the call fails and returns the size that it needs. */
 TEST_F(input, attr_size)
 {
 	struct {
@@ -491,7 +491,7 @@ TEST_F(input, attr_size)
 			EXPECT_EQ(0xa5, ((unsigned char *)&big)[i]);
 	}
 
-	/* Room for the whole of user space is room enough. */
+	/* Any size beyond that is room enough. */
 	memset(&p, 0, sizeof(p));
 	p.size = sizeof(p);
 	p.attr = (unsigned long)&big;
@@ -500,7 +500,7 @@ TEST_F(input, attr_size)
 	EXPECT_EQ(needed, p.attr_size);
 }
 
-/* The same on what is in no namespace. */
+/* The calls fail on an event in no namespace. */
 TEST_F(input, no_member)
 {
 	struct perf_event_attr attr = fault_attr(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who keeps a persistent event alive, and what ends it.
+ * The life of persistent events: what keeps them alive, and what ends them.
  */
 #include "persistent.h"
 
@@ -58,7 +58,7 @@ TEST_F(lifetime, close_one_of_two)
 	EXPECT_EQ((ssize_t)sizeof(count[0]), read(fd2, count, sizeof(count)));
 }
 
-/* The same for a write opener, whose close must not disable anything. H1 */
+/* The same for a writer, whose close must not disable anything. H1 */
 TEST_F(lifetime, close_writer)
 {
 	struct perf_event_attr attr = say_attr();
@@ -78,7 +78,7 @@ TEST_F(lifetime, close_writer)
 	EXPECT_EQ(1, heard(fd, map, "no writer"));
 }
 
-/* Half a buffer of it, which is when somebody is woken who did not ask for anything else. */
+/* Writes half a buffer, which wakes readers if no watermark was set. */
 static void say_half(void)
 {
 	char text[16];
@@ -102,7 +102,7 @@ FIXTURE_VARIANT(wakeup)
 	bool	mapped;
 };
 
-/* One has the buffer, and the other writes to it; or both were mapped. */
+/* The second event writes to the buffer of the first. It may have the buffer mapped as well. */
 FIXTURE_VARIANT_ADD(wakeup, redirected)
 {
 	.mapped = false,
@@ -126,7 +126,7 @@ FIXTURE_SETUP(wakeup)
 	attr.watermark = 0;
 	attr.wakeup_watermark = 0;
 	ASSERT_EQ(0, member_open(&m[0], &attr, self->cpu, PAGES));
-	/* One record at a time */
+	/* This one records no names, so that each say() makes one record. */
 	attr.comm = 0;
 	ASSERT_EQ(0, member_open(&m[1], &attr, self->cpu, 0));
 	ASSERT_EQ(0, event_ioctl(m[1].fd, PERF_EVENT_IOC_SET_OUTPUT, m[0].fd));
@@ -151,7 +151,7 @@ FIXTURE_TEARDOWN_PARENT(wakeup)
 	persist_sweep();
 }
 
-/* Whichever of them somebody has open, he is woken. H34 */
+/* A reader is woken whichever of the members it has open. H34 */
 TEST_F(wakeup, each_member)
 {
 	int i, fd;
@@ -162,7 +162,7 @@ TEST_F(wakeup, each_member)
 		say_half();
 		EXPECT_EQ(POLLIN, poll_now(fd))
 			TH_LOG("member %d", i % 2);
-		/* Once; the next half does it again. */
+		/* One wakeup for each half */
 		EXPECT_EQ(0, poll_now(fd));
 		say_half();
 		EXPECT_EQ(POLLIN, poll_now(fd))
@@ -171,7 +171,7 @@ TEST_F(wakeup, each_member)
 	}
 }
 
-/* Who closes one takes nothing from those who have the other open. H34 */
+/* Closing one member takes no wakeups from readers of the other. H34 */
 TEST_F(wakeup, close_another)
 {
 	int i, fd[2];
@@ -222,7 +222,7 @@ TEST_F(lifetime, nobody_holds_it)
 	EXPECT_EQ(1, ns_count(id));
 }
 
-/* A mapping outlives every descriptor; unmapping it does not take the buffer along. H2 */
+/* A mapping outlives all descriptors, and the buffer outlives the mapping. H2 */
 TEST_F(lifetime, unmap_after_close)
 {
 	struct perf_event_attr attr = say_attr();
@@ -242,7 +242,7 @@ TEST_F(lifetime, unmap_after_close)
 	EXPECT_EQ(1, heard(m.fd, map, "closed"));
 }
 
-/* A namespace in the making, whose creator dies in the middle of something else. */
+/* Starts a process that makes a namespace, publishes it if @publish, and waits for a signal. */
 static pid_t creator_start(const char *ns, int cpu, bool publish, __u64 *id)
 {
 	struct perf_event_attr attr = say_attr();
@@ -301,7 +301,7 @@ TEST_F(lifetime, creator_killed)
 	EXPECT_EQ(1, heard(fd, map, "creator dead"));
 }
 
-/* Half built, a namespace cannot be seen, and goes with its creator. */
+/* An unpublished namespace cannot be opened or joined by others, and goes with its creator. */
 TEST_F(lifetime, creator_killed_half_way)
 {
 	__u64 id;
@@ -324,7 +324,7 @@ TEST_F(lifetime, creator_killed_half_way)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
-/* Likewise when it exits in an orderly way. */
+/* The same when the creator exits on its own. */
 TEST_F(lifetime, creator_exits_half_way)
 {
 	struct {
@@ -412,13 +412,13 @@ TEST_F(lifetime, delete)
 	EXPECT_EQ(-ENOENT, member_reopen(id, 0, self->cpu, 0));
 	EXPECT_EQ(-ENODEV, ns_delete(ns));
 
-	/* What was mapped stays readable, also without any descriptor. */
+	/* Mapped buffers stay readable, even without a descriptor. */
 	say("too late");
 	EXPECT_EQ(1, heard(-1, map, "recorded"));
 	EXPECT_EQ(0, heard(-1, map, "too late"));
 	EXPECT_EQ(0, heard(-1, m.map, "too late"));
 
-	/* Whoever is in the middle of a copy can still ask how far it is good. */
+	/* A reader in the middle of a copy can still ask how far it is good. */
 	ASSERT_EQ(0, get_member(reader, &p));
 	ASSERT_EQ(0, get_persist(reader, &info));
 	EXPECT_EQ(id, info.ns_id);
@@ -445,7 +445,7 @@ TEST_F(lifetime, delete)
 	EXPECT_EQ(1, heard(-1, map, "recorded"));
 }
 
-/* Deleting what nobody holds any more. */
+/* A namespace that nobody has open can be deleted. */
 TEST_F(lifetime, delete_when_alone)
 {
 	struct perf_event_attr attr = say_attr();
@@ -457,7 +457,7 @@ TEST_F(lifetime, delete_when_alone)
 	EXPECT_EQ(-ENOENT, ns_kill(id));
 }
 
-/* A reader that waits learns of the deletion, and deletion does not wait for it. */
+/* A waiting reader learns of the deletion, and the deletion does not wait for it. */
 TEST_F(lifetime, delete_under_a_reader)
 {
 	struct perf_event_attr attr = say_attr();
@@ -487,7 +487,7 @@ TEST_F(lifetime, delete_under_a_reader)
 				_exit(2);
 		} while (!(pfd.revents & POLLHUP));
 
-		/* Attached until the other side has seen the deletion return. */
+		/* Keep it mapped until the parent has seen the deletion return. */
 		if (heard(-1, map, "before") != 1)
 			_exit(3);
 		if (read(done[0], &c, 1) != 1 || heard(-1, map, "before") != 1)
@@ -502,7 +502,10 @@ TEST_F(lifetime, delete_under_a_reader)
 	EXPECT_EQ(0, status);
 }
 
-/* Readers and new namespaces of one name, while others delete it: each sees all or nothing. */
+/*
+ * Readers of a name that is created and deleted all the time: each call works or fails
+ * cleanly.
+ */
 TEST_F(lifetime, delete_in_a_loop)
 {
 	struct perf_event_attr attr = say_attr();
@@ -549,7 +552,7 @@ TEST_F(lifetime, delete_in_a_loop)
 	}
 }
 
-/* A published event is no longer its creator's to switch off with all of its own. */
+/* prctl() disables all events of the creator, except published ones. */
 TEST_F(lifetime, prctl_does_not_reach)
 {
 	struct perf_event_attr attr = say_attr();
@@ -564,7 +567,7 @@ TEST_F(lifetime, prctl_does_not_reach)
 	EXPECT_EQ(1, heard(m.fd, m.map, "switched off?"));
 }
 
-/* Events of a task, which never are members, are switched with all of their children. */
+/* Events of a task are never members. They are switched with all of their children. */
 TEST_F(lifetime, inherited)
 {
 	struct perf_event_attr attr = fault_attr(0);

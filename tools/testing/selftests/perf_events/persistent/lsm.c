@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which hooks for security modules an act on a persistent event goes through:
- * to open again asks for open and read, each change asks for write, and nothing
- * that reads does. The hooks are counted with events of the kprobe PMU. H16
+ * Checks which LSM hooks the kernel calls for an act on a persistent event: open and read
+ * to reopen, write for each change, and never write to read. Events of the kprobe PMU
+ * count the hooks. H16
  */
 #include "persistent.h"
 
@@ -14,12 +14,12 @@ static const char * const hook_names[NR_HOOKS] = {
 	[WRITE]	= "security_perf_event_write",
 };
 
-/* Calls of each hook. */
+/* Calls of each hook */
 struct calls {
 	long	nr[NR_HOOKS];
 };
 
-/* Counts an act of this thread: nr[] is what it called. */
+/* Counts the hooks that an act of this thread calls. */
 #define COUNT(_act)						\
 ({								\
 	struct calls _before = calls_now(self->hook);		\
@@ -29,8 +29,8 @@ struct calls {
 })
 
 /*
- * The hooks an act has to ask at least so often; for 0 it may ask or not. Open is
- * asked whether it may be at all, and whether for a CPU.
+ * An act must call the hooks at least this often. Open is called twice: may the event be
+ * opened at all, and on a CPU.
  */
 #define EXPECT_CALLS(_open, _read, _write, _act)		\
 do {								\
@@ -45,7 +45,7 @@ do {								\
 		TH_LOG(#_act ": write");			\
 } while (0)
 
-/* One that reads asks for no writing, or who may only read could not do it. */
+/* An act that reads must not call write: a process that may only read could not do it. */
 #define EXPECT_READS(_open, _read, _act)			\
 do {								\
 	struct calls _c = COUNT(_act);				\
@@ -66,7 +66,7 @@ FIXTURE(lsm)
 	int	hook;			/* of the group that counts */
 	int	ret;			/* of the last act */
 	__u64	id, event[2];
-	struct member m;		/* The first one, and one that writes to its buffer */
+	struct member m;		/* the first one; @guest writes to its buffer */
 	int	guest;
 };
 
@@ -86,7 +86,7 @@ static struct calls calls_now(int group)
 	return calls;
 }
 
-/* To read the counters calls the hook for reading once. */
+/* Reading the counters calls the read hook once. */
 static struct calls calls_since(int group, const struct calls *before)
 {
 	struct calls now = calls_now(group);
@@ -98,7 +98,7 @@ static struct calls calls_since(int group, const struct calls *before)
 	return now;
 }
 
-/* Does /proc/kallsyms have all of them? Without CONFIG_SECURITY it has none. */
+/* Whether /proc/kallsyms has all hooks. Without CONFIG_SECURITY it has none. */
 static bool hooks_exist(void)
 {
 	char line[256], name[128];
@@ -157,7 +157,7 @@ FIXTURE_SETUP(lsm)
 	if (self->hook < 0)
 		SKIP(return, "cannot count them: %s", strerror(-self->hook));
 
-	/* It is exact, or there would be no telling. */
+	/* Make sure that the counts are exact. */
 	calls = COUNT(0);
 	ASSERT_EQ(0, calls.nr[OPEN]);
 	ASSERT_EQ(0, calls.nr[READ]);
@@ -187,7 +187,7 @@ FIXTURE_TEARDOWN_PARENT(lsm)
 	persist_sweep();
 }
 
-/* To make a namespace is to change events. */
+/* Making a namespace counts as changing its events. */
 TEST_F(lsm, create)
 {
 	char name[NAME_ROOM];
@@ -210,7 +210,7 @@ TEST_F(lsm, create)
 	EXPECT_EQ(0, ns_lookup(name));
 }
 
-/* A reader asks to open and to read, of each event whose records it gets to see. */
+/* A reader needs open and read for each event whose records it gets to see. */
 TEST_F(lsm, reader)
 {
 	struct perf_event_persist_member p;
@@ -238,7 +238,7 @@ TEST_F(lsm, reader)
 	EXPECT_READS(0, 0, close(reader));
 }
 
-/* A listing asks for the member in question, each time. */
+/* A listing calls the hooks for the member in question, each time. */
 TEST_F(lsm, listing)
 {
 	struct perf_event_persist_member p = {};
@@ -261,7 +261,7 @@ TEST_F(lsm, listing)
 	EXPECT_READS(2, 1, next_member(fd, &p));
 }
 
-/* With write access one asks as a reader does, and again for each change. */
+/* Opening for writing needs write in addition, and so does each change. */
 TEST_F(lsm, writer)
 {
 	struct perf_event_attr raw;
@@ -283,7 +283,7 @@ TEST_F(lsm, writer)
 	/* As on any event that is open for writing */
 	EXPECT_CALLS(0, 0, 1, event_ioctl(writer, PERF_EVENT_IOC_ID, (unsigned long)&value));
 
-	/* It is the act that counts, not the descriptor. */
+	/* The hook depends on the act, not on the descriptor. */
 	EXPECT_READS(0, 1, get_member(writer, &p));
 	EXPECT_READS(0, 1, read(writer, &value, sizeof(value)));
 	EXPECT_READS(0, 1, ring_map_err(writer, PAGES, PROT_READ));
@@ -301,12 +301,12 @@ TEST_F(lsm, writer)
 		EXPECT_CALLS(0, 0, 1, filter_syscall(faults.fd, SYS_getppid));
 	}
 
-	/* What is refused in the end was asked for as well: a published one stays as it is. */
+	/* A refused act calls them, too: a published event cannot be redirected. */
 	EXPECT_CALLS(0, 0, 1, event_ioctl(self->guest, PERF_EVENT_IOC_SET_OUTPUT, -1) == -EBUSY ?
 			      0 : -EPROTO);
 }
 
-/* Events that are no members ask for what they always did. H31 */
+/* Ordinary events need the same hooks as ever. H31 */
 TEST_F(lsm, ordinary)
 {
 	__u64 value, period = 1000;
@@ -323,7 +323,7 @@ TEST_F(lsm, ordinary)
 	EXPECT_READS(0, 1, ring_map_err(m.fd, PAGES, PROT_READ));
 }
 
-/* The verbs for a whole namespace ask for each of its members. */
+/* Ioctls of a namespace call the hook for each of its members. */
 TEST_F(lsm, namespace)
 {
 	struct perf_event_persist info;
@@ -339,10 +339,10 @@ TEST_F(lsm, namespace)
 	EXPECT_CALLS(0, 0, 2, ns_keep(fd, 1));
 	EXPECT_CALLS(0, 0, 2, ns_note(fd, "noted"));
 
-	/* What is told of the namespace is no member's. */
+	/* GET_PERSIST tells nothing of a member, so it need not call a hook. */
 	EXPECT_CALLS(0, 0, 0, get_persist(fd, &info));
 
-	/* Who joins changes an event of his own. */
+	/* Joining changes the event that joins. */
 	joining = counter_open(self->cpu);
 	ASSERT_LE(0, joining);
 	EXPECT_CALLS(0, 0, 1, ns_join(fd, joining));
@@ -354,7 +354,7 @@ TEST_F(lsm, namespace)
 	EXPECT_CALLS(0, 0, 2, ns_delete(fd));
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
-	/* A deleted one can be read, and that is asked for. */
+	/* A deleted event can be read, and needs read. */
 	EXPECT_READS(0, 1, get_member(gone, &(struct perf_event_persist_member){}));
 	EXPECT_READS(0, 0, poll_now(gone));
 }

@@ -2,9 +2,9 @@
 /*
  * Many namespaces, many readers, and many that come and go. H15, H20
  *
- * PERSISTENT_CYCLES in the environment: how often a namespace is created and
- * deleted, 2,000 by default; those of tracepoints, which take a grace period
- * each, a hundredth of it or so.
+ * PERSISTENT_CYCLES in the environment: how often a namespace is created and deleted,
+ * 2,000 by default. Namespaces of tracepoints need a grace period each, and do about a
+ * hundredth of that.
  */
 #include "balance.h"
 
@@ -49,7 +49,7 @@ static char *nth_name(const char *ns, int n, char *name)
 	return name;
 }
 
-/* The namespace has this name, and one member. */
+/* Whether the namespace has this name, and one member. */
 static bool lists(int ns_fd, const char *name)
 {
 	struct perf_event_persist_member p = {};
@@ -73,7 +73,7 @@ static int open_by_name(const char *name, __u64 how)
 	return err ? err : fd;
 }
 
-/* A thousand at once: each is found, read and deleted as if it were alone. */
+/* A thousand namespaces: each is found, read and deleted as if it were alone. */
 TEST_F(many, at_once)
 {
 	struct perf_event_attr attr = say_attr();
@@ -116,7 +116,7 @@ TEST_F(many, at_once)
 		}
 	}
 
-	/* A third by id, a third by name; the rest is still there, and that only. */
+	/* Delete a third by id and a third by name. The rest is still there, and nothing else. */
 	for (i = 0; i < SPACES; i++) {
 		if (i % 3 == 0) {
 			ASSERT_EQ(0, ns_kill(id[i]));
@@ -144,7 +144,7 @@ TEST_F(many, at_once)
 	}
 }
 
-/* One with as many members as there are namespaces above. */
+/* One namespace with as many members */
 TEST_F(many, members)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -188,7 +188,7 @@ TEST_F(many, members)
 	}
 }
 
-/* Created and deleted again and again under one name. */
+/* Creates and deletes a namespace of one name again and again. */
 static void cycle(struct __test_metadata *_metadata, const struct balance *before,
 		  const char *ns, struct perf_event_attr *attr, int cpu, int cycles)
 {
@@ -212,6 +212,7 @@ static void cycle(struct __test_metadata *_metadata, const struct balance *befor
 	EXPECT_TRUE(balance_allowance(cpu));
 }
 
+/* Creating and deleting again and again leaks nothing, and charges nothing for good. */
 TEST_F_TIMEOUT(many, cycles, 3600)
 {
 	struct perf_event_attr attr = say_attr();
@@ -221,6 +222,7 @@ TEST_F_TIMEOUT(many, cycles, 3600)
 	cycle(_metadata, &self->before, self->ns, &attr, self->cpu, self->cycles);
 }
 
+/* The same with tracepoints, each of which needs a grace period */
 TEST_F_TIMEOUT(many, tracepoint_cycles, 3600)
 {
 	struct perf_event_attr attr;
@@ -237,7 +239,7 @@ TEST_F_TIMEOUT(many, tracepoint_cycles, 3600)
 	cycle(_metadata, &self->before, self->ns, &attr, self->cpu, cycles);
 }
 
-/* A child that has done its part says so with a byte, and waits to be told to end. */
+/* A child writes a byte when it has done its part, and then waits to be killed. */
 struct child {
 	pid_t	pid;
 	int	ready;
@@ -278,7 +280,7 @@ static bool child_fork(struct child *c, int *fd)
 	return !c->pid;
 }
 
-/* Opens the only member, maps and reads it; what is wrong is its exit status. */
+/* Opens, maps and reads the only member. The exit status tells what went wrong. */
 static void read_it(__u64 id, int cpu, const char *text, int ready)
 {
 	void *map;
@@ -303,7 +305,7 @@ static void read_it(__u64 id, int cpu, const char *text, int ready)
 	_exit(0);
 }
 
-/* All see the same, and keep it when the namespace is deleted under them. */
+/* All readers see the same, and keep it when the namespace is deleted under them. */
 TEST_F(many, readers)
 {
 	struct perf_event_attr attr = say_attr();
@@ -344,8 +346,8 @@ static char proc_state(pid_t pid)
 }
 
 /*
- * Those who have it open, mapped, or a listing half done, and then do nothing at
- * all, are still in that state when the delete is done.
+ * Deleting does not wait for idle processes that have the namespace open, mapped or half
+ * listed: they are still in that state when it returns.
  */
 TEST_F(many, stopped_reader)
 {
@@ -373,7 +375,7 @@ TEST_F(many, stopped_reader)
 		    !next_member(ns_open(id, 0), &p))
 			child_ready(ready);
 		raise(SIGSTOP);
-		/* Only the test's end continues it. */
+		/* Only the end of the test lets it continue. */
 		if (heard(-1, map, "never read") != 1)
 			_exit(1);
 		_exit(0);
@@ -382,7 +384,10 @@ TEST_F(many, stopped_reader)
 	ASSERT_TRUE(child_is_ready(&stopped));
 	ASSERT_EQ(stopped.pid, waitpid(stopped.pid, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
-	/* Between saying that it is ready and pause() it still runs, or waits for a page. */
+	/*
+	 * After child_ready() it still runs for a while, or waits for a page, before it
+	 * sleeps.
+	 */
 	while (proc_state(idle.pid) == 'R' || proc_state(idle.pid) == 'D')
 		sched_yield();
 

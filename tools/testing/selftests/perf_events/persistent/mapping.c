@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Buffers: who may map them how, and what they hold.
+ * Buffers: who may map them and how, and what they hold.
  */
 #include "persistent.h"
 
 #define MLOCK_KB	"/proc/sys/kernel/perf_event_mlock_kb"
 
-/* A namespace with one member and its buffer, which nobody holds any more. */
+/* A namespace with one member and its buffer, which the creator has closed */
 FIXTURE(mapping)
 {
 	char	ns[NS_ROOM];
@@ -48,13 +48,13 @@ TEST_F(mapping, reader_reads)
 	EXPECT_EQ(1, heard(self->reader, map, "before"));
 	EXPECT_EQ(1, heard(self->reader, map, "after"));
 
-	/* Not privately: that would be a copy that nobody writes to. */
+	/* A private mapping would be a copy that nobody writes to. */
 	map = mmap(NULL, ring_len(PAGES), PROT_READ, MAP_PRIVATE, self->reader, 0);
 	EXPECT_EQ(MAP_FAILED, map);
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* A read-only mapping does not become writable by any detour. H8 */
+/* A read-only mapping cannot be made writable in any way. H8 */
 TEST_F(mapping, reader_cannot_write)
 {
 	void *map;
@@ -94,7 +94,7 @@ TEST_F(mapping, writable)
 	EXPECT_EQ(EACCES, errno);
 }
 
-/* What is oldest is overwritten, whoever maps it how. H9 */
+/* A buffer overwrites its oldest records, however it is mapped. H9 */
 TEST_F(mapping, reader_does_not_change_the_mode)
 {
 	struct perf_event_mmap_page *page;
@@ -118,7 +118,7 @@ TEST_F(mapping, reader_does_not_change_the_mode)
 	EXPECT_EQ(0, p.lost);
 	munmap(page, ring_len(PAGES));
 
-	/* Nor does the next one. */
+	/* The next mapping changes nothing either. */
 	page = ring_map(self->reader, PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, page);
 	say("the very last");
@@ -143,7 +143,7 @@ TEST_F(mapping, first_page)
 	ASSERT_EQ(0, get_member(self->reader, &p));
 	EXPECT_EQ(PAGES * page_size(), p.buffer_size);
 
-	/* The whole of it can be mapped besides, before and after. */
+	/* The whole buffer can be mapped as well, before and after. */
 	page = ring_map(self->reader, 0, PROT_READ);
 	ASSERT_NE(MAP_FAILED, page);
 	EXPECT_EQ(0, ring_map_err(self->reader, PAGES, PROT_READ));
@@ -174,7 +174,7 @@ TEST_F(mapping, bad_size)
 	EXPECT_EQ(MAP_FAILED, map);
 	EXPECT_TRUE(errno == EINVAL || errno == EOPNOTSUPP);
 
-	/* And there may be events that have one, and write to the same buffer. */
+	/* Nor can another event that writes to this buffer give it one. */
 	aux = aux_event_open(self->cpu);
 	if (aux < 0)
 		return;
@@ -205,7 +205,7 @@ TEST_F(mapping, no_holes)
 	EXPECT_EQ(0, ring_map_err(self->reader, PAGES, PROT_READ));
 }
 
-/* In a 32-bit process on a 64-bit kernel -1 is a descriptor like another: a bad one. */
+/* To a 64-bit kernel, -1 from a 32-bit process is just a bad descriptor. */
 static bool output_refused(int fd)
 {
 	int err = event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, -1);
@@ -242,7 +242,7 @@ TEST_F(mapping, head)
 	before = page->data_head;
 	say("head");
 
-	/* Another program's name may come in between, but not for ever. */
+	/* Names of other programs may come in between, but not forever. */
 	for (tries = 0; tries < 1000; tries++) {
 		__u64 head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
@@ -254,7 +254,7 @@ TEST_F(mapping, head)
 	EXPECT_GT(before, (long)p.head);
 }
 
-/* The head is read on the member's CPU, also for a reader elsewhere. */
+/* GET_MEMBER reads the head on the member's CPU, for a reader on another CPU as well. */
 TEST_F(mapping, head_from_other_cpu)
 {
 	struct perf_event_mmap_page *page;
@@ -295,7 +295,7 @@ FIXTURE_TEARDOWN_PARENT(buffers)
 	persist_sweep();
 }
 
-/* One page of @attr, mapped as it is asked for. */
+/* Opens @attr and maps one page of data, read-only or writable. */
 static int page_open(struct perf_event_attr *attr, int cpu, bool writable)
 {
 	int fd = event_open(attr, -1, cpu, -1, 0);
@@ -307,7 +307,7 @@ static int page_open(struct perf_event_attr *attr, int cpu, bool writable)
 	return fd;
 }
 
-/* The direction in the attr and the first mapping have to agree. H9 */
+/* Only a buffer that is written backward and was first mapped read-only can be published. H9 */
 TEST_F(buffers, mode_has_to_fit)
 {
 	struct perf_event_persist_member p;
@@ -339,7 +339,7 @@ TEST_F(buffers, mode_has_to_fit)
 	}
 }
 
-/* The same goes for those that join what is already published. */
+/* The same for joining a published namespace. */
 TEST_F(buffers, mode_has_to_fit_when_joining)
 {
 	struct perf_event_attr counter = fault_attr(0), attr;
@@ -363,7 +363,7 @@ TEST_F(buffers, mode_has_to_fit_when_joining)
 	EXPECT_EQ(2, ns_count(id));
 }
 
-/* What is full takes no more, and is not for good: no buffer that is written forward. */
+/* A buffer that is written forward stops when it is full, so it cannot be published. */
 TEST_F(buffers, no_forward)
 {
 	struct perf_event_attr forward = say_forward_attr(), attr = say_attr();
@@ -393,7 +393,7 @@ TEST_F(buffers, no_forward)
 	EXPECT_EQ(1, heard(m.fd, m.map, "published"));
 }
 
-/* After publishing, the creator maps its recorder no other way than the rest. H8 */
+/* After publishing, the creator can map a recorder only as others can. H8 */
 TEST_F(buffers, creator_cannot_write_to_a_recorder)
 {
 	struct perf_event_attr attr = say_attr();
@@ -414,7 +414,7 @@ static int protect(void *map, int prot)
 	return neg_errno(mprotect(map, ring_len(PAGES), prot));
 }
 
-/* What was mapped before it was published is no more writable than what comes later. H32 */
+/* A mapping from before publishing cannot become writable either. H32 */
 TEST_F(buffers, mapped_before)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
@@ -429,7 +429,7 @@ TEST_F(buffers, mapped_before)
 	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
 	none = ring_map(m.fd, PAGES, PROT_NONE);
 	ASSERT_NE(MAP_FAILED, none);
-	/* Through an event that is going to be no member */
+	/* Through an event that does not become a member */
 	fd = event_open(&faults, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
@@ -470,7 +470,7 @@ TEST_F(buffers, mapped_before)
 	EXPECT_EQ(1, heard(joined.fd, joined.map, "unharmed"));
 }
 
-/* A recorder that somebody may write to, or might have, with what that takes. H32 */
+/* Opens a recorder that is mapped for writing (@how 0 and 1), or was (2). H32 */
 static int writable_open(struct member *m, int cpu, int how)
 {
 	const int rw = PROT_READ | PROT_WRITE;
@@ -493,6 +493,7 @@ static int writable_open(struct member *m, int cpu, int how)
 	}
 }
 
+/* Such a recorder cannot be published, in any order of calls. */
 TEST_F(buffers, writable_before)
 {
 	struct perf_event_attr attr = say_attr();
@@ -524,7 +525,7 @@ TEST_F(buffers, writable_before)
 	EXPECT_EQ(1, ns_count(id));
 }
 
-/* What failed to be mapped for writing was not written to. H32 */
+/* A failed mmap() for writing leaves the buffer publishable. H32 */
 TEST_F(buffers, writable_failed)
 {
 	struct perf_event_attr attr = say_attr();
@@ -538,7 +539,7 @@ TEST_F(buffers, writable_failed)
 	EXPECT_EQ(0, persist_new(m.fd, &id));
 }
 
-/* Of what is not published nothing is asked: as ever, a second mapping is as it likes. H32 */
+/* An ordinary buffer can still have a second, writable mapping. H32 */
 TEST_F(buffers, ordinary_writable)
 {
 	struct perf_event_attr attr = say_attr();
@@ -556,7 +557,7 @@ TEST_F(buffers, ordinary_writable)
 	EXPECT_EQ(1, heard(-1, page, "ordinary"));
 }
 
-/* Every power of two of pages, side by side in one namespace. */
+/* Buffers of different sizes, side by side in one namespace */
 TEST_F(buffers, sizes)
 {
 	struct perf_event_attr attr = say_attr();
@@ -591,7 +592,7 @@ TEST_F(buffers, sizes)
 	}
 }
 
-/* Several events in one buffer: the one that was mapped is where to read the others. */
+/* Several events in one buffer: it is read through the event that was mapped. */
 TEST_F(buffers, redirected)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
@@ -635,7 +636,7 @@ TEST_F(buffers, redirected)
 	EXPECT_LE(16, sampled(reader, map));
 }
 
-/* A buffer that was mapped through several members is one member's all the same. */
+/* A buffer that was mapped through several members belongs to one of them. */
 TEST_F(buffers, mapped_twice)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
@@ -673,7 +674,7 @@ TEST_F(buffers, mapped_twice)
 			owner = i;
 	}
 	ASSERT_LE(0, owner);
-	/* It is held through one of them, and the other is as if it had only been redirected. */
+	/* One member owns the buffer. The other is as if it had only been redirected. */
 	EXPECT_EQ(-EBUSY, ring_map_err(fd[!owner], PAGES, PROT_READ));
 	map = ring_map(fd[owner], PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, map);
@@ -683,7 +684,7 @@ TEST_F(buffers, mapped_twice)
 	EXPECT_EQ(1, heard(-1, map, "twice"));
 }
 
-/* What was mapped for a buffer has to be a member too. */
+/* The owner of a buffer must be a member as well. */
 TEST_F(buffers, redirected_to_a_stranger)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
@@ -702,7 +703,7 @@ TEST_F(buffers, redirected_to_a_stranger)
 	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
-	/* Name last, and a member that was there before. */
+	/* It works once the owner is a member. */
 	ASSERT_EQ(0, set_name(m.fd, "%s-2", self->ns));
 	ASSERT_EQ(0, persist_new(m.fd, &id));
 	ASSERT_EQ(0, set_name(fd, "%s-2", self->ns));
@@ -710,7 +711,7 @@ TEST_F(buffers, redirected_to_a_stranger)
 	EXPECT_EQ(2, ns_count(id));
 }
 
-/* A member of another namespace is a stranger as well. */
+/* An owner in another namespace is not enough. */
 TEST_F(buffers, redirected_across_namespaces)
 {
 	struct perf_event_attr attr = say_attr(), faults = fault_attr(1);
@@ -728,7 +729,7 @@ TEST_F(buffers, redirected_across_namespaces)
 	EXPECT_EQ(0, persist_join(fd, id));
 }
 
-/* An ordinary event may write into a member's buffer, and loses it at deletion. H2 */
+/* An ordinary event may write to a member's buffer, and loses it at deletion. H2 */
 TEST_F(buffers, stranger_is_redirected)
 {
 	struct perf_event_attr attr = say_attr(), counter = fault_attr(0);
@@ -746,7 +747,7 @@ TEST_F(buffers, stranger_is_redirected)
 	EXPECT_EQ(1, heard(m.fd, m.map, "guest"));
 	EXPECT_EQ(1, ns_count(id));
 
-	/* It is no way to write to a recorder. H8 */
+	/* It is no way to map a recorder for writing. H8 */
 	EXPECT_EQ(-EACCES, ring_map_err(fd, PAGES, PROT_READ | PROT_WRITE));
 	map = ring_map(fd, PAGES, PROT_READ);
 	if (no_redirected_map(map))
@@ -755,7 +756,7 @@ TEST_F(buffers, stranger_is_redirected)
 	EXPECT_EQ(-1, mprotect(map, ring_len(PAGES), PROT_READ | PROT_WRITE));
 	EXPECT_EQ(EACCES, errno);
 
-	/* What it has mapped it keeps; after that it has a buffer of its own. */
+	/* It keeps its mapping. After unmapping, it can have a buffer of its own. */
 	ASSERT_EQ(0, ns_kill(id));
 	member_close(&m);
 	say("alone");
@@ -769,8 +770,8 @@ TEST_F(buffers, stranger_is_redirected)
 }
 
 /*
- * Each way to write to what @fd maps is refused; true if so, and reading is not. It has
- * mapped that before: with the last mapping it would lose the buffer, and get its own.
+ * Whether @fd can map the buffer for reading, and every way to write to it is refused.
+ * The caller holds another mapping of @fd: with the last one, @fd would lose the buffer.
  */
 static bool maps_read_only(int fd)
 {
@@ -793,7 +794,7 @@ static bool maps_read_only(int fd)
 	return good;
 }
 
-/* Nor is an event of a task a way to write to a recorder, which needs no privilege. H32 */
+/* Nor is an event of a task, which needs no privilege, a way to write to a recorder. H32 */
 TEST_F(buffers, task_is_redirected)
 {
 	struct perf_event_snapshot s = { .size = sizeof(s) };
@@ -821,7 +822,7 @@ TEST_F(buffers, task_is_redirected)
 		EXPECT_TRUE(maps_read_only(fd[i]));
 	}
 
-	/* A swap changes nothing about that. */
+	/* A snapshot replaces the buffer, and changes nothing about this. */
 	ns = ns_open(id, PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, ns);
 	ASSERT_EQ(0, event_ioctl(ns, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s));
@@ -832,7 +833,7 @@ TEST_F(buffers, task_is_redirected)
 	member_close(&m);
 	EXPECT_TRUE(maps_read_only(fd[0]));
 
-	/* It is not for good: what it maps for itself is its own. */
+	/* Once unmapped, the event can map a writable buffer of its own. */
 	for (i = 0; i < 2; i++) {
 		munmap(held[i], ring_len(PAGES));
 		held[i] = ring_map(fd[i], PAGES, PROT_READ | PROT_WRITE);
@@ -843,7 +844,7 @@ TEST_F(buffers, task_is_redirected)
 	EXPECT_EQ(1, heard_in(id, 0, self->cpu, "unharmed"));
 }
 
-/* The same when it was there before what it writes to was published. H32 */
+/* The same for an event that was redirected before the recorder was published. H32 */
 TEST_F(buffers, task_redirected_before)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -878,7 +879,7 @@ TEST_F(buffers, task_redirected_before)
 	close(fd);
 	member_close(&m);
 
-	/* A buffer that such an event has mapped for writing is not published. */
+	/* A buffer that such an event has mapped for writing cannot be published. */
 	ASSERT_EQ(0, member_open(&m, &recorder, self->cpu, PAGES));
 	fd = event_open(&attr, 0, self->cpu, -1, 0);
 	ASSERT_LE(0, fd);
@@ -892,7 +893,7 @@ TEST_F(buffers, task_redirected_before)
 	EXPECT_EQ(1, ns_count(id));
 }
 
-/* Without a buffer a member is a counter, and cannot be given a buffer later. */
+/* A member without a buffer is a counter, and cannot get a buffer later. */
 TEST_F(buffers, counter)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -920,7 +921,7 @@ TEST_F(buffers, counter)
 	EXPECT_EQ(-EBUSY, ring_map_err(writer, 1, PROT_READ | PROT_WRITE));
 }
 
-/* Pinned memory of this process in kB, as it is charged for buffers. */
+/* Returns the kB that are pinned by this process and charged for buffers. */
 static unsigned long pinned_kb(void)
 {
 	char line[128];
@@ -938,7 +939,7 @@ static unsigned long pinned_kb(void)
 	return kb;
 }
 
-/* Who is the last to unmap a deleted buffer is refunded nothing. */
+/* The last process to unmap a deleted buffer gets no refund: it paid nothing. */
 TEST_F(buffers, pinned_memory)
 {
 	struct perf_event_attr attr = say_attr();
@@ -946,7 +947,7 @@ TEST_F(buffers, pinned_memory)
 	pid_t pid;
 	__u64 id;
 
-	/* Nothing is free of charge. */
+	/* All memory is charged. */
 	ASSERT_LT(0, read_file(MLOCK_KB, self->mlock_kb, sizeof(self->mlock_kb)));
 	if (write_file(MLOCK_KB, "0"))
 		SKIP(return, "cannot set perf_event_mlock_kb");
@@ -966,7 +967,7 @@ TEST_F(buffers, pinned_memory)
 		_exit(0);
 	}
 
-	/* The child is the last to let go. */
+	/* The child is the last to unmap. */
 	ASSERT_EQ(pid, waitpid(pid, NULL, WUNTRACED));
 	member_close(&m);
 	kill(pid, SIGCONT);

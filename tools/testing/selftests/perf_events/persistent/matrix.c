@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may do what, as a table: each act, by each kind of user, at each level of
- * perf_event_paranoid, on events that ask for more or less. H16
+ * A table of rights: each act, by each kind of user, at each level of
+ * perf_event_paranoid, on events that need more or less. H16
  */
 #include <linux/hw_breakpoint.h>
 
 #include "persistent.h"
 
-/* A function of the kernel that may be probed, and that is hardly ever called. */
+/* A kernel function that can be probed, and that is hardly ever called */
 #define KERNEL_FUNC	"ksys_sync"
 
-/* No level of perf_event_paranoid opens it to everybody. */
+/* At no level of perf_event_paranoid is it open to everybody. */
 #define NEVER		(-2)
 
 enum act {
@@ -25,10 +25,10 @@ enum act {
 	UNBOUND,	/* a namespace descriptor that is not bound, */
 	BIND,		/* and binding it */
 	LISTING,	/* a namespace descriptor */
-	LISTED,		/* attr and label, through the namespace descriptor of another */
+	LISTED,		/* attr and label, through a namespace descriptor that root opened */
 	MEMBER,		/* open it, by id */
 	FIRST,		/* by CPU */
-	MAP,		/* through the reader's descriptor of another, if it got none */
+	MAP,		/* through a descriptor that root opened, if the user got none */
 	READ,
 	READER_INFO,
 	READER_CHANGES,
@@ -84,7 +84,7 @@ static const struct who plain_users[] = {
 	{ "nobody", false, false, NOBODY, 0 },
 };
 
-/* A capability over a namespace of one's own is none over events. */
+/* Capabilities in a user namespace of one's own give no rights to events. */
 static const struct who namespace_users[] = {
 	{ "root of root's user namespace", false, false, 0, CLONE_NEWUSER },
 	{ "root of nobody's user namespace", false, false, NOBODY, CLONE_NEWUSER },
@@ -94,7 +94,7 @@ static const struct who namespace_users[] = {
 	  CLONE_NEWUSER | CLONE_NEWPID },
 };
 
-/* Kinds of members. Each fills an attr and says why there is none of its kind. */
+/* Kinds of members. Each function fills an attr, or returns why there is none of its kind. */
 
 static const char *user_kind(struct perf_event_attr *attr)
 {
@@ -223,10 +223,10 @@ static const char *msr_kind(struct perf_event_attr *attr)
 /*
  * @attr:	fills in the attr
  * @pages:	size of the buffer, 0: no buffer
- * @paranoid:	up to which level everybody may open a member of this kind
- * @admin:	who may open it in any case: CAP_SYS_ADMIN, or else CAP_PERFMON
- * @foreign:	an ordinary event of this kind is open to all up to level 0: what
- *		its driver asks for besides nobody knows, so a member is not
+ * @paranoid:	up to this level everybody may open a member of this kind
+ * @admin:	above that level, opening requires CAP_SYS_ADMIN instead of CAP_PERFMON
+ * @foreign:	everybody may open an ordinary event of this kind up to level 0, but not a
+ *		member: the kernel does not know what else the driver checks
  */
 struct kind {
 	const char	*(*attr)(struct perf_event_attr *attr);
@@ -235,7 +235,7 @@ struct kind {
 	bool		admin, foreign;
 };
 
-/* What the users get to work on. */
+/* The objects that users work on */
 struct stage {
 	char	ns[NS_ROOM];
 	int	cpu, cpu2;
@@ -245,7 +245,7 @@ struct stage {
 	int	reader, listing;
 	int	*got;
 
-	/* For one user to do his worst with. */
+	/* These are for one user to change or delete. */
 	int	own, joined, joining;
 	__u64	doomed;
 };
@@ -301,7 +301,7 @@ FIXTURE_VARIANT_ADD(matrix, other_pmu)
 	.kind = { .attr = msr_kind, .pages = 0, .paranoid = NEVER, .foreign = true },
 };
 
-/* Does level 3 lock out who has no privileges, as some kernels do? */
+/* Whether level 3 locks out users without privileges, as in some kernels */
 static int ask_lockout(void)
 {
 	pid_t pid;
@@ -359,13 +359,13 @@ FIXTURE_TEARDOWN_PARENT(matrix)
 }
 
 /*
- * What the documentation says. Of -EACCES and -EPERM it is whichever check comes
- * first that decides, so that both are -EACCES here.
+ * The rights as documented. The order of checks decides between -EACCES and -EPERM, so
+ * both count as -EACCES here.
  */
 static int expected(enum act act, const struct kind *kind,
 		    const struct who *who, int level, bool lockout)
 {
-	/* Up to 2 perf_event_open() is for everybody. */
+	/* Up to level 2 everybody may call perf_event_open(). */
 	bool open = who->admin || level <= 2 || !lockout;
 	bool perfmon = who->perfmon || who->admin;
 	bool see = level <= kind->paranoid || (kind->admin ? who->admin : perfmon);
@@ -384,7 +384,10 @@ static int expected(enum act act, const struct kind *kind,
 		may = perfmon;
 		break;
 	case JOIN:
-		/* It is root who pays: for root, as who else has CAP_IPC_LOCK? */
+		/*
+		 * Root owns the namespace and pays, so a user who joins must be root or
+		 * have CAP_IPC_LOCK.
+		 */
 		may = read && perfmon && !who->uid;
 		break;
 	case SEE_NAME:
@@ -435,7 +438,7 @@ static int refusal(int ret)
 	return ret < 0 ? ret : 0;
 }
 
-/* Attr and label of the first member: all of it or nothing. */
+/* Asks for attr and label of the first member. Both are there, or both are withheld. */
 static int see_first(struct stage *stage)
 {
 	struct perf_event_attr back = {};
@@ -511,7 +514,7 @@ static void act_all(struct stage *stage, const struct kind *kind, int *got)
 	got[DELETE] = fd < 0 ? fd : ns_delete(fd);
 }
 
-/* Makes a who of root. In a new pid namespace only children are. */
+/* Turns root into @who. A new pid namespace holds only the children. */
 static int become_who(const struct who *who)
 {
 	char map[32];
@@ -525,7 +528,7 @@ static int become_who(const struct who *who)
 	if (err || !(who->unshare & CLONE_NEWUSER))
 		return err;
 
-	/* Its files in /proc are root's otherwise. */
+	/* Otherwise its files in /proc belong to root. */
 	if (prctl(PR_SET_DUMPABLE, 1) || unshare(who->unshare))
 		return -errno;
 	snprintf(map, sizeof(map), "0 %d 1", who->uid);
@@ -535,7 +538,7 @@ static int become_who(const struct who *who)
 	return getuid() || !may_create() ? -EPROTO : 0;
 }
 
-/* The child's child is in the pid namespace, if there is one. */
+/* Acts in a grandchild, which is in the new pid namespace, if there is one. */
 static int run_as(struct stage *stage, const struct kind *kind,
 		  const struct who *who)
 {
@@ -560,14 +563,14 @@ static int run_as(struct stage *stage, const struct kind *kind,
 	_exit(0);
 }
 
-/* Returns false when there is no such user here. */
+/* Returns false if there can be no such user here. */
 static bool try_who(struct __test_metadata *_metadata, struct stage *stage,
 		    const struct kind *kind, const struct who *who, int level)
 {
 	char name[NAME_ROOM];
 	int i, want, status;
 
-	/* All that it takes is made by root. */
+	/* Root makes all objects. */
 	stage->own = counter_open(stage->cpu);
 	stage->joined = counter_open(stage->cpu);
 	stage->joining = counter_open(stage->cpu);
@@ -590,7 +593,7 @@ static bool try_who(struct __test_metadata *_metadata, struct stage *stage,
 				TH_LOG("%s: %s at perf_event_paranoid %d: got %d",
 				       who->name, act_names[i], level, stage->got[i]);
 		}
-		/* What was refused did not happen, and what was not did. */
+		/* Refused acts had no effect, and the others had. */
 		want = expected(DELETE, kind, who, level, stage->lockout);
 		EXPECT_EQ(want ? stage->doomed : 0, ns_lookup(name));
 		want = expected(CREATE, kind, who, level, stage->lockout);
@@ -611,6 +614,7 @@ static bool try_who(struct __test_metadata *_metadata, struct stage *stage,
 	return status != KSFT_SKIP;
 }
 
+/* Users with and without capabilities */
 TEST_F(matrix, users)
 {
 	unsigned int i;
@@ -623,7 +627,7 @@ TEST_F(matrix, users)
 	}
 }
 
-/* What counts is the capability in the initial user namespace; no pid namespace matters. */
+/* Only capabilities in the initial user namespace count. Pid namespaces do not matter. */
 TEST_F(matrix, users_in_namespaces)
 {
 	const struct who *missing = NULL;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a module recorded is read when it is gone, and another one has its place: with its own
- * fields, under its own name.
+ * Records of a tracepoint can be read when its module is gone and another module has got
+ * its number: with their own fields, under their own name.
  *
- * TEST_MODULES is where the modules of test_modules/ are, unless they are there.
+ * TEST_MODULES in the environment: the directory with the modules, test_modules/ by
+ * default.
  */
 #include "persistent.h"
 
@@ -12,11 +13,11 @@
 #define FORMAT_OF	"/sys/kernel/tracing/events/%s/%s/%s"
 #define ROOM		(1024 * 1024)
 
-/* As perf calls them */
+/* Record types, as perf calls them */
 #define RECORD_TRACING_DATA	66
 #define RECORD_BUILD_ID		67
 
-/* What was read of a file */
+/* The content of a file */
 struct content {
 	char	*text;
 	size_t	len;
@@ -50,7 +51,7 @@ static int unload_module(const char *name)
 	return neg_errno(syscall(SYS_delete_module, name, O_NONBLOCK));
 }
 
-/* Its tracepoint is hit once. */
+/* Hits the tracepoint of the module once. */
 static int hit_once(const char *module, const char *number)
 {
 	char path[128];
@@ -59,7 +60,7 @@ static int hit_once(const char *module, const char *number)
 	return write_file(path, number);
 }
 
-/* The number by which records name a tracepoint, or an error */
+/* Returns the number that records have for a tracepoint, or an error. */
 static int type_of(const char *system, const char *name)
 {
 	char path[128], text[16] = {};
@@ -118,7 +119,7 @@ FIXTURE_TEARDOWN_PARENT(module)
 		set_online(self->cpu2, true);
 }
 
-/* The whole file, with a zero behind it */
+/* Reads the whole file, and appends a zero byte. */
 static int read_whole(struct content *content, const char *ns, const char *file)
 {
 	int fd = open(path_of(ns, file), O_RDONLY | O_CLOEXEC);
@@ -137,7 +138,7 @@ static int read_whole(struct content *content, const char *ns, const char *file)
 	return n;
 }
 
-/* The record of a stream after the one at @pos, or the first one, for 0; or NULL */
+/* Returns the record of a stream after the one at @pos, the first one for 0, or NULL. */
 static const struct perf_event_header *next_record(const struct content *content, size_t *pos)
 {
 	const struct perf_event_header *header = (void *)(content->text + *pos);
@@ -153,7 +154,7 @@ static const struct perf_event_header *next_record(const struct content *content
 	       header : NULL;
 }
 
-/* Is there such text in the formats of tracepoints of a stream? */
+/* Whether the formats of tracepoints in a stream contain this text */
 static bool has_format(const struct content *content, const char *text)
 {
 	const struct perf_event_header *header;
@@ -168,7 +169,7 @@ static bool has_format(const struct content *content, const char *text)
 	return found;
 }
 
-/* How many samples of a tracepoint have that number as their first field */
+/* Counts the samples of a tracepoint whose first field is @number. */
 static int samples_of(const struct content *content, __u16 type, __u32 number)
 {
 	const struct perf_event_header *header;
@@ -180,7 +181,7 @@ static int samples_of(const struct content *content, __u16 type, __u32 number)
 		end = (const char *)header + header->size;
 		if (header->type != PERF_RECORD_SAMPLE)
 			continue;
-		/* Its type, flags and pid are before it. */
+		/* The type, flags and pid come before the field. */
 		for (at = (const char *)(header + 1) + 8; at + sizeof(number) <= end; at += 4)
 			nr += !memcmp(at, &number, sizeof(number)) &&
 			      !memcmp(at - 8, &type, sizeof(type));
@@ -188,7 +189,7 @@ static int samples_of(const struct content *content, __u16 type, __u32 number)
 	return nr;
 }
 
-/* The other module takes the number of the first one, while nobody reads. */
+/* The first module is unloaded, and another one gets its number, before anybody reads. */
 TEST_F(module, gone)
 {
 	char other[NS_ROOM], id[32];
@@ -206,7 +207,7 @@ TEST_F(module, gone)
 	ASSERT_EQ(0, load_module("kst_two"));
 	ASSERT_EQ(type, type_of("kst_two", "kst_second"))
 		TH_LOG("the other one has got another number");
-	/* Now both are read. */
+	/* Only now are both read. */
 	snprintf(other, sizeof(other), "%.40s-b", self->ns);
 	ASSERT_EQ(0, make_ns(other, "kst_two:kst_second"));
 	ASSERT_EQ(0, hit_once("kst_two", "2222"));
@@ -239,7 +240,7 @@ TEST_F(module, gone)
 	EXPECT_EQ(1, samples_of(&self->read, type, 2222));
 }
 
-/* What has a name behind @body bytes in a stream; NULL if there is none */
+/* Returns the body of the record with @name behind @body bytes, NULL if there is none. */
 static const void *find_named(const struct content *content, __u32 type, size_t body,
 			      const char *name)
 {
@@ -256,7 +257,7 @@ static const void *find_named(const struct content *content, __u32 type, size_t 
 	return NULL;
 }
 
-/* What a stream calls a module. Where its file is, the kernel does not know. */
+/* The path of a module in a stream. The kernel does not know where the file is. */
 static const char *stream_name(const char *module)
 {
 	struct utsname uts = {};
@@ -267,7 +268,7 @@ static const char *stream_name(const char *module)
 	return name;
 }
 
-/* Where a module is, and which one */
+/* The stream says where a module is, and which build. */
 TEST_F(module, build_id)
 {
 	struct {
@@ -314,17 +315,17 @@ TEST_F(module, build_id)
 	EXPECT_EQ(sizeof(build_id.id), build_id.size);
 	len = read_file("/sys/module/kst_one/notes/.note.gnu.build-id", note, sizeof(note));
 	ASSERT_LE((int)sizeof(build_id.id), len);
-	/* It is what the note ends with. */
+	/* The note ends with the id. */
 	EXPECT_EQ(0, memcmp(note + len - sizeof(build_id.id), build_id.id, sizeof(build_id.id)));
 
-	/* The kernel is told of once, and no other module. */
+	/* The kernel has a record as well, and no other module has. */
 	EXPECT_NE(NULL, find_named(&self->read, RECORD_BUILD_ID, sizeof(build_id),
 				   "[kernel.kallsyms]"));
 	EXPECT_EQ(NULL, find_named(&self->read, PERF_RECORD_MMAP, sizeof(map),
 				   stream_name("aux_pmu")));
 }
 
-/* The first member of that type on a CPU; false if there is none */
+/* Finds the first member of this type on a CPU. Returns false if there is none. */
 static bool find_member(int ns_fd, __u32 type, int cpu, struct perf_event_persist_member *p)
 {
 	struct perf_event_attr attr;
@@ -343,13 +344,13 @@ static bool find_member(int ns_fd, __u32 type, int cpu, struct perf_event_persis
 	return true;
 }
 
-/* Waits for one there. */
+/* Waits until there is such a member. */
 static bool wait_for_member(int ns_fd, __u32 type, int cpu, struct perf_event_persist_member *p)
 {
 	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
 	struct perf_event_persist info;
 
-	/* What changes after the first call ends poll(). */
+	/* Any change after this call ends poll(). */
 	while (!get_persist(ns_fd, &info) && !find_member(ns_fd, type, cpu, p)) {
 		if (poll(&pfd, 1, -1) != 1)
 			return false;
@@ -358,8 +359,8 @@ static bool wait_for_member(int ns_fd, __u32 type, int cpu, struct perf_event_pe
 }
 
 /*
- * A driver goes, and takes its PMU away from events. Their buffers stay, and what others
- * write there; what is made of them anew does without.
+ * Unloading a driver takes its PMU away from events. Their buffers stay, and other events
+ * go on writing there. New buffers and new CPUs do without such events.
  */
 TEST_F(module, pmu)
 {
@@ -376,7 +377,10 @@ TEST_F(module, pmu)
 	event_fd = event_open(&attr, -1, self->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	ASSERT_LE(0, event_fd);
 
-	/* Its event is the one with the buffer; or it is not, and comes to CPUs that are new. */
+	/*
+	 * Its event owns the buffer in the first namespace. In the second it does not, and
+	 * would be made on a CPU that comes later.
+	 */
 	ASSERT_EQ(0, make_ns(self->ns, "kst_gone/config=1/\nkst_one:kst_first"));
 	snprintf(other, sizeof(other), "%.40s-b", self->ns);
 	if (self->cpu2 >= 0)
@@ -400,7 +404,7 @@ TEST_F(module, pmu)
 	EXPECT_EQ(-ENODEV, persist_new(event_fd, &values[0]));
 	close(event_fd);
 
-	/* It was open, is opened, and has its buffer. */
+	/* A descriptor that was open, and a new one, can still map the buffer. */
 	EXPECT_EQ(0, ring_map_err(fd, p.buffer_size / page_size(), PROT_READ));
 	close(fd);
 	ASSERT_TRUE(find_member(ns_fd, attr.type, self->cpu, &p));
@@ -413,7 +417,7 @@ TEST_F(module, pmu)
 	EXPECT_EQ(sizeof(values), read(fd, values, sizeof(values)));
 	close(fd);
 
-	/* Nothing brings it to life. */
+	/* Enabling does not bring it back. */
 	ASSERT_EQ(0, write_file(path_of(self->ns, "enabled"), "0"));
 	ASSERT_EQ(0, write_file(path_of(self->ns, "enabled"), "1"));
 	ASSERT_TRUE(find_member(ns_fd, attr.type, self->cpu, &p));
@@ -440,13 +444,13 @@ TEST_F(module, pmu)
 		EXPECT_FALSE(find_member(other_fd, attr.type, self->cpu2, &late));
 		EXPECT_TRUE(find_member(other_fd, attr.type, self->cpu, &late));
 		close(other_fd);
-		/* This one was there before. */
+		/* This member was there before. */
 		ASSERT_TRUE(find_member(ns_fd, attr.type, self->cpu2, &late));
 		EXPECT_EQ(PERF_PERSIST_DISABLED, late.flags);
 	}
 	close(ns_fd);
 
-	/* The PMU that comes now has nothing to do with them. */
+	/* The same PMU, loaded again, has nothing to do with the old events. */
 	ASSERT_EQ(0, load_module("kst_gone"));
 	ASSERT_EQ(0, rmdir(path_of(other, "")));
 	ASSERT_EQ(0, rmdir(path_of(self->ns, "")));

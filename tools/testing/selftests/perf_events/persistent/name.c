@@ -53,7 +53,7 @@ TEST_F(name, first_byte)
 	}
 }
 
-/* Inside and at the end digits and '-' may stand too, and nothing else. H17 */
+/* Other bytes may be digits and '-' as well, and nothing else. H17 */
 TEST_F(name, inner_byte)
 {
 	int c;
@@ -71,7 +71,7 @@ TEST_F(name, inner_byte)
 	}
 }
 
-/* A name that is refused leaves a namespace unnamed, and free to be named. H17 */
+/* After a refused name, a namespace is still unnamed and can be named. H17 */
 TEST_F(name, bad_name_publishes_nothing)
 {
 	struct perf_event_persist p;
@@ -99,7 +99,7 @@ TEST_F(name, bad_name_publishes_nothing)
 	EXPECT_EQ(id, ns_lookup(self->ns));
 }
 
-/* All the bytes that are allowed reach the listing as they are. */
+/* All allowed bytes reach the listing as they are. */
 TEST_F(name, allowed_bytes_are_kept)
 {
 	struct perf_event_persist p;
@@ -217,7 +217,7 @@ TEST_F(name, empty_parts)
 	EXPECT_EQ(-EINVAL, set_name_str(self->fd, "/"));
 	EXPECT_EQ(-EINVAL, set_name(self->fd, "%s/", self->ns));
 
-	/* Nothing of that was remembered. */
+	/* None of these was remembered. */
 	ASSERT_EQ(0, persist_new(self->fd, &id));
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
@@ -267,7 +267,7 @@ TEST_F(name, name_then_persist)
 	EXPECT_EQ(1, ns_count(id));
 }
 
-/* Name last: SET_NAME publishes all members at once, and nothing was to be seen before. */
+/* Name last: SET_NAME publishes all members at once. Nobody else sees them before. */
 TEST_F(name, persist_then_name)
 {
 	struct perf_event_persist_member p;
@@ -287,7 +287,7 @@ TEST_F(name, persist_then_name)
 	EXPECT_EQ(-ENOENT, member_reopen(id, event_id(fd), -1, 0));
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
-	/* Its creator sees it nevertheless. */
+	/* Its creator can ask about it nevertheless. */
 	ASSERT_EQ(0, get_member(fd, &p));
 	ASSERT_EQ(0, get_persist(fd, &info));
 	EXPECT_EQ(id, info.ns_id);
@@ -427,7 +427,7 @@ TEST_F(name, all_or_none)
 	struct member good, bad;
 	__u64 id;
 
-	/* A buffer that was mapped for writing is not one that overwrites. */
+	/* A buffer that was first mapped for writing does not overwrite its oldest records. */
 	ASSERT_EQ(0, member_open(&good, &attr, self->cpu, PAGES));
 	ASSERT_EQ(0, member_open(&bad, &attr, self->cpu, 0));
 	bad.pages = PAGES;
@@ -442,7 +442,7 @@ TEST_F(name, all_or_none)
 	EXPECT_EQ(-ENOENT, ns_open(id, 0));
 	EXPECT_EQ(-ENOENT, member_reopen(id, event_id(good.fd), -1, 0));
 
-	/* Without it the rest can be. */
+	/* Without it, the others can be published. */
 	ASSERT_EQ(0, persist_claim(bad.fd));
 	ASSERT_EQ(0, set_name(good.fd, "%s", self->ns));
 	EXPECT_EQ(id, ns_lookup(self->ns));
@@ -479,7 +479,7 @@ TEST_F(name, deleted)
 	EXPECT_EQ(-ENODEV, set_name(self->fd, "/label"));
 }
 
-/* The listing says how to open a namespace, to everybody, as long as it is there. */
+/* sysfs tells everybody how to open a namespace, as long as it is there. */
 TEST_F(name, sysfs)
 {
 	char path[512], text[128], expected[128];

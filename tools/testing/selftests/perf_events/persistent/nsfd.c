@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Namespace descriptors: listing, poll, and the verbs for all members at once.
+ * Namespace descriptors: listing, poll(), and ioctls for all members at once.
  */
 #include <time.h>
 #include "persistent.h"
@@ -50,7 +50,7 @@ static int list_start(int fd)
 	return get_persist(fd, &info);
 }
 
-/* The cursor is the event id: members come in its order, each once, then -ENOENT. */
+/* The event id is the cursor: members come in the order of their ids, each once, then -ENOENT. */
 TEST_F(nsfd, listing)
 {
 	struct perf_event_persist_member p = {};
@@ -71,7 +71,7 @@ TEST_F(nsfd, listing)
 	EXPECT_STREQ(self->ns, info.name);
 }
 
-/* It need not be the id of a member: any number has a successor or none. H17 */
+/* The cursor need not be the id of a member: any number has a successor or none. H17 */
 TEST_F(nsfd, listing_from_anywhere)
 {
 	struct perf_event_persist_member p;
@@ -88,7 +88,7 @@ TEST_F(nsfd, listing_from_anywhere)
 	p.event_id = self->event[2] | 1ULL << 32;
 	EXPECT_EQ(-ENOENT, next_member(self->reader, &p));
 
-	/* A member that left in the meantime is no hole. */
+	/* A member that left meanwhile leaves no hole. */
 	p.event_id = self->event[0];
 	ASSERT_EQ(0, persist_claim(self->m[0].fd));
 	ASSERT_EQ(0, persist_claim(self->m[1].fd));
@@ -96,7 +96,7 @@ TEST_F(nsfd, listing_from_anywhere)
 	EXPECT_EQ(self->event[2], p.event_id);
 }
 
-/* A filter is told to who may see the event: too little room, just enough, and none. */
+/* GET_MEMBER returns the filter to those who may see the event, if there is enough room. */
 TEST_F(nsfd, filter)
 {
 	static const char filter[] = "id == 39 && common_pid != 7";
@@ -120,7 +120,7 @@ TEST_F(nsfd, filter)
 	fd = ns_open(id, 0);
 	ASSERT_LE(0, fd);
 
-	/* How much room is needed */
+	/* Without room, it tells how much is needed. */
 	memset(&p, 0, sizeof(p));
 	p.size = sizeof(p);
 	ASSERT_EQ(0, neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &p)));
@@ -151,7 +151,7 @@ TEST_F(nsfd, filter)
 	EXPECT_EQ(-EFAULT, neg_errno(ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &p)));
 }
 
-/* Listings on two descriptors do not disturb one another, nor the verbs. */
+/* Listings on two descriptors do not disturb each other. */
 TEST_F(nsfd, two_listings)
 {
 	struct perf_event_persist_member p = {}, p2 = {};
@@ -186,7 +186,7 @@ TEST_F(nsfd, bind_by_name)
 	EXPECT_EQ(self->id, info.ns_id);
 	EXPECT_EQ(self->event[0], p.event_id);
 
-	/* Once. */
+	/* A descriptor is bound only once. */
 	EXPECT_EQ(-EBUSY, set_name(fd, "%s", self->ns));
 	EXPECT_EQ(-EBUSY, set_name(fd, "%s-other", self->ns));
 	EXPECT_EQ(-EBUSY, set_name(self->reader, "%s", self->ns));
@@ -203,7 +203,7 @@ TEST_F(nsfd, bind_by_name)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
-/* A namespace that has no name yet cannot be found by one, nor a deleted one. */
+/* A namespace that has no name yet cannot be bound, nor can a deleted one. */
 TEST_F(nsfd, bind_to_published_only)
 {
 	int fd, unbound;
@@ -221,7 +221,7 @@ TEST_F(nsfd, bind_to_published_only)
 	EXPECT_EQ(0, set_name(unbound, "%s", self->ns));
 }
 
-/* Unbound, it can do nothing else. */
+/* An unbound descriptor can do nothing else. */
 TEST_F(nsfd, unbound)
 {
 	struct perf_event_persist_member p;
@@ -236,12 +236,12 @@ TEST_F(nsfd, unbound)
 	EXPECT_EQ(-EINVAL, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_EQ(-EINVAL, ns_delete(fd));
 
-	/* The wildcard is for namespaces, not for members. */
+	/* The wildcard id is for namespaces, not for members. */
 	EXPECT_GT(0, member_reopen(PERF_PERSIST_NEW, 0, self->cpu, 0));
 	EXPECT_GT(0, member_reopen(PERF_PERSIST_NEW, self->event[0], -1, 0));
 }
 
-/* DISABLE and ENABLE reach every member, whoever has it open. */
+/* ENABLE and DISABLE reach every member, whoever has it open. */
 TEST_F(nsfd, disable_enable)
 {
 	struct perf_event_persist_member p = {};
@@ -261,13 +261,13 @@ TEST_F(nsfd, disable_enable)
 		EXPECT_EQ(1, heard(self->m[i].fd, self->m[i].map, "enabled"));
 	}
 
-	/* Twice is as good as once. */
+	/* Repeating a call does no harm. */
 	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_ENABLE, 0));
 	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
 }
 
-/* A shell can do that, and see it. */
+/* perffs can switch a namespace, and shows its state: 0, 1, or X if members differ. */
 TEST_F(nsfd, perffs_enabled)
 {
 	struct perf_event_persist_member p = {};
@@ -289,7 +289,7 @@ TEST_F(nsfd, perffs_enabled)
 		EXPECT_NE(0, p.flags & PERF_PERSIST_DISABLED);
 	say("disabled");
 
-	/* What is no answer changes nothing. */
+	/* A bad value changes nothing. */
 	EXPECT_EQ(-EINVAL, write_file(path, "maybe"));
 	EXPECT_EQ(-EINVAL, write_file(path, "2"));
 	fd = open(path, O_WRONLY);
@@ -317,7 +317,7 @@ TEST_F(nsfd, perffs_enabled)
 	EXPECT_EQ(-ENOENT, read_file(path, text, sizeof(text)));
 }
 
-/* An event that people add has the clock of the others whose buffer it is to write to. */
+/* An event that is added in perffs has the clock of the events whose buffer it writes to. */
 TEST_F(nsfd, perffs_clock)
 {
 	struct perf_event_attr attr = say_attr();
@@ -359,7 +359,7 @@ TEST_F(nsfd, created_disabled)
 	EXPECT_EQ(1, heard(m.fd, m.map, "enabled"));
 }
 
-/* Without write access there is only reading. H8 */
+/* A descriptor without write access can only read. H8 */
 TEST_F(nsfd, read_only)
 {
 	EXPECT_EQ(-EACCES, event_ioctl(self->reader, PERF_EVENT_IOC_ENABLE, 0));
@@ -370,7 +370,7 @@ TEST_F(nsfd, read_only)
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
-/* It is no event: what only an event can do is refused. H16b, H17 */
+/* A namespace descriptor is no event: calls for events only are refused. H16b, H17 */
 TEST_F(nsfd, other_calls)
 {
 	static const unsigned long cmds[] = {
@@ -398,7 +398,7 @@ TEST_F(nsfd, other_calls)
 	EXPECT_GT(0, ring_map_err(self->writer, PAGES, PROT_READ));
 	EXPECT_GT(0, ring_map_err(self->writer, 0, PROT_READ));
 
-	/* Nor does it pass for one. */
+	/* Nor can it be used as one. */
 	EXPECT_GT(0, event_open(&attr, -1, self->cpu, self->writer, 0));
 	fd = event_open(&attr, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, fd);
@@ -407,7 +407,7 @@ TEST_F(nsfd, other_calls)
 	EXPECT_EQ(3, ns_count(self->id));
 }
 
-/* After deletion by whomever, every call says so. */
+/* When the namespace is deleted, every call on its descriptors fails. */
 TEST_F(nsfd, deleted)
 {
 	struct perf_event_persist_member p = {};
@@ -428,7 +428,10 @@ TEST_F(nsfd, deleted)
 	EXPECT_EQ(-ENOENT, ns_open(self->id, 0));
 }
 
-/* Each listing asked for is up to date until something changes; each change is seen by all. H10 */
+/*
+ * After GET_PERSIST, poll() is quiet until something changes. Each descriptor sees each
+ * change. H10
+ */
 TEST_F(nsfd, poll_changes)
 {
 	struct perf_event_attr attr = say_attr();
@@ -442,7 +445,7 @@ TEST_F(nsfd, poll_changes)
 	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
 
 	for (step = 0; step < 7; step++) {
-		/* What was there before the first listing is news, too. */
+		/* Before the first GET_PERSIST, all is news. */
 		for (i = 0; i < ARRAY_SIZE(fds); i++) {
 			EXPECT_EQ(POLLPRI, poll_now(fds[i]))
 				TH_LOG("before step %d", step);
@@ -483,7 +486,7 @@ TEST_F(nsfd, poll_changes)
 		EXPECT_EQ(POLLHUP, poll_now(fds[i]) & POLLHUP);
 }
 
-/* What does not change the listing is no news: samples, readers, failed calls. H10 */
+/* Samples, readers and failed calls do not change the listing: poll() stays quiet. H10 */
 TEST_F(nsfd, poll_ignores_the_rest)
 {
 	struct perf_event_persist_member p = {};
@@ -500,14 +503,14 @@ TEST_F(nsfd, poll_ignores_the_rest)
 	EXPECT_EQ(-EBUSY, set_name(self->m[0].fd, "%s-other/label", self->ns));
 	EXPECT_EQ(0, poll_now(self->reader));
 
-	/* Walking the members does not tell of the namespace. */
+	/* Walking the members does not count as GET_PERSIST. */
 	ASSERT_EQ(0, set_name(self->m[2].fd, "/changed"));
 	ASSERT_EQ(0, next_member(self->reader, &p));
 	ASSERT_EQ(0, next_member(self->reader, &p));
 	EXPECT_EQ(POLLPRI, poll_now(self->reader));
 }
 
-/* Those that sleep in poll() are woken, each of them, by a change and by the end. H10 */
+/* A change wakes every process that sleeps in poll(), and so does the end. H10 */
 TEST_F(nsfd, poll_wakes_all)
 {
 	int ready[2], i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Descriptors that travel: what one may do with them was settled when they were
- * opened, whoever has them now, while opening again is checked anew. H16
+ * Descriptors that are passed on. Their access was settled when they were opened, whoever
+ * has them now. Opening again is checked anew. H16
  */
 #include <sys/socket.h>
 
@@ -9,7 +9,7 @@
 
 enum fd_kind { READER, WRITER, LISTING, MANAGER, NR_FDS };
 
-/* What the one who gets the descriptors made of them; all of it fits in a page. */
+/* The descriptors, and the results of the process that received them. It all fits in a page. */
 struct passed {
 	int	fd[NR_FDS];
 	__u64	id, event;
@@ -45,7 +45,7 @@ static int change(int fd)
 	return err ? err : event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-/* All that one can try with the descriptors, and without. */
+/* Tries all that there is, with the descriptors and without. */
 static void use(struct passed *p)
 {
 	struct perf_event_attr attr = say_attr();
@@ -72,7 +72,10 @@ static void use(struct passed *p)
 	p->reader_labels = set_name(reader, "/reader");
 	p->reader_claims = persist_claim(reader);
 
-	/* As an output and as a leader, of a task's event: that one may have. H16b */
+	/*
+	 * As output and as leader of an event of its own task, which the receiver may
+	 * have. H16b
+	 */
 	fd = event_open(&attr, 0, p->cpu, -1, 0);
 	p->own_event = fd;
 	p->output = event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, reader);
@@ -103,7 +106,7 @@ static void use(struct passed *p)
 	p->done = 1;
 }
 
-/* Executed anew with the descriptors: see pass_exec(). */
+/* pass_exec() executes this program anew, with the descriptors. */
 #define PASSED_FD	"PERSISTENT_PASSED_FD"
 
 static void __attribute__((constructor)) passed_init(void)
@@ -130,7 +133,7 @@ FIXTURE(passing)
 	struct passed *p;
 };
 
-/* How they travel, to a process of nobody's. Returns 0 when they arrived. */
+/* Passes the descriptors to a process of user nobody. Returns 0 when they arrived. */
 FIXTURE_VARIANT(passing)
 {
 	int	(*pass)(struct passed *p, int memfd);
@@ -146,7 +149,7 @@ static void close_passed(struct passed *p)
 	}
 }
 
-/* Kept by one who gave up what he had when he opened them. */
+/* Kept by a process that drops its rights after they were opened */
 static int pass_fork(struct passed *p, int memfd)
 {
 	pid_t pid = fork_child();
@@ -161,7 +164,7 @@ static int pass_fork(struct passed *p, int memfd)
 	return child_status(pid);
 }
 
-/* Kept across an exec, which takes CAP_PERFMON away. */
+/* Kept across an exec, which takes CAP_PERFMON away */
 static int pass_exec(struct passed *p, int memfd)
 {
 	char env[64], *argv[] = { "passing", NULL }, *envp[] = { env, NULL };
@@ -187,7 +190,7 @@ static int pass_exec(struct passed *p, int memfd)
 	_exit(KSFT_FAIL);
 }
 
-/* Sent over a socket. */
+/* Sent over a socket */
 static int pass_scm(struct passed *p, int memfd)
 {
 	union {
@@ -211,7 +214,10 @@ static int pass_scm(struct passed *p, int memfd)
 		return -1;
 	pid = fork_child();
 	if (!pid) {
-		/* Has none of its own, and what it gets has other numbers. */
+		/*
+		 * The child has no descriptors of its own, and those it receives get
+		 * other numbers.
+		 */
 		close_passed(p);
 		p->can_reopen_before = member_reopen(p->id, p->event, -1, PERF_PERSIST_OPEN_WRITE);
 		if (become(NOBODY, 0))
@@ -239,7 +245,7 @@ static int pass_scm(struct passed *p, int memfd)
 	return child_status(pid);
 }
 
-/* Taken from a process of the same user, which has them. */
+/* Taken from a process of the same user with pidfd_getfd() */
 static int pass_getfd(struct passed *p, int memfd)
 {
 	int ready[2], i, pidfd, status;
@@ -319,7 +325,7 @@ FIXTURE_SETUP(passing)
 	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 	ASSERT_EQ(0, set_paranoid(2));
 
-	/* Shared with all who get it, through an exec too. */
+	/* Shared with all receivers, through an exec too */
 	self->memfd = syscall(SYS_memfd_create, "passed", 0);
 	ASSERT_LE(0, self->memfd);
 	ASSERT_EQ(0, ftruncate(self->memfd, page_size()));
@@ -374,13 +380,13 @@ TEST_F(passing, to_nobody)
 	EXPECT_EQ(-EACCES, p->output);
 	EXPECT_EQ(-EACCES, p->group);
 
-	/* Passing a writer passes write access, but not what takes CAP_PERFMON at the call. */
+	/* A writer passes write access, but not what requires CAP_PERFMON at the call. */
 	EXPECT_EQ(O_RDWR, p->mode[WRITER]);
 	EXPECT_EQ(0, p->writer_changes);
 	EXPECT_EQ(-EACCES, p->writer_labels);
 	EXPECT_EQ(-EACCES, p->writer_claims);
 
-	/* Who lists sees what he may open himself. */
+	/* A listing shows to its user what that user may open. */
 	EXPECT_EQ(O_RDONLY, p->mode[LISTING]);
 	EXPECT_EQ(0, p->listed);
 	EXPECT_EQ(1, p->withheld);
@@ -403,7 +409,10 @@ TEST_F(passing, to_nobody)
 	EXPECT_STREQ("first", info.label);
 }
 
-/* What nobody opened for reading is for reading in the hands of root, too. H8, H16 */
+/*
+ * A descriptor that user nobody opened for reading only reads in the hands of root, too.
+ * H8, H16
+ */
 TEST(to_root)
 {
 	struct perf_event_attr attr = say_attr();
@@ -459,7 +468,7 @@ TEST(to_root)
 	EXPECT_EQ(-EACCES, change(listing));
 	EXPECT_EQ(-EACCES, ns_delete(listing));
 
-	/* Whether attr and label are shown is up to who asks. */
+	/* Whether attr and label are shown depends on the caller. */
 	memset(&info, 0, sizeof(info));
 	EXPECT_EQ(0, next_member(listing, &info));
 	EXPECT_EQ(0, info.flags & PERF_PERSIST_ATTR_WITHHELD);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of persistent perf events share.
+ * Helpers for the tests of persistent perf events.
  *
- * Every call returns a negative errno on failure. A namespace is named after
- * the test program's pid, and whatever bears such a name is deleted after each
- * test and once more when the program ends.
+ * Calls return a negative errno on failure. The names of namespaces contain the pid of
+ * the test program. All namespaces with such names are deleted after each test, and again
+ * when the program ends.
  */
 #ifndef PERSISTENT_H
 #define PERSISTENT_H
@@ -40,7 +40,7 @@
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 
-/* For programs that are no tests of the harness */
+/* For programs that do not use the harness */
 #ifdef PERSISTENT_NO_HARNESS
 #include "../../kselftest.h"
 #else
@@ -59,10 +59,10 @@
 
 #define NOBODY		65534
 
-/* Room for the longest name and label, and for what is too long. */
+/* Room for the longest name and label, and for ones that are too long */
 #define NAME_ROOM	256
 
-/* Room for the names that the tests use, when they are not about names. */
+/* Room for names of tests that are not about names */
 #define NS_ROOM		PERF_PERSIST_NAME_SIZE
 
 /* Pages of data in a buffer, unless a test says otherwise. */
@@ -121,7 +121,7 @@ static inline int persist_new(int fd, __u64 *id)
 	return set_persist(fd, id);
 }
 
-/* By id: for the process that made a namespace, as long as it has no name. */
+/* Joins by id: only for the process that made the namespace, while it has no name. */
 static inline int persist_join_unnamed(int fd, __u64 id)
 {
 	return set_persist(fd, &id);
@@ -142,7 +142,7 @@ static inline int ns_delete(int ns_fd)
 	return set_persist(ns_fd, NULL);
 }
 
-/* Of the namespace, or of the one that the event is in */
+/* @fd: a namespace, or an event in one */
 static inline int get_persist(int fd, struct perf_event_persist *p)
 {
 	memset(p, 0, sizeof(*p));
@@ -207,7 +207,7 @@ static inline int ns_open(__u64 ns, __u64 how)
 	return member_reopen(ns, 0, -1, how);
 }
 
-/* Joins namespace @id, whether it has a name or not. */
+/* Joins namespace @id, with or without a name. */
 static inline int persist_join(int fd, __u64 id)
 {
 	int ns_fd, err;
@@ -222,7 +222,7 @@ static inline int persist_join(int fd, __u64 id)
 	return err;
 }
 
-/* What namespaces are told */
+/* Ioctls of namespaces */
 
 static inline int ns_stop(int ns_fd)
 {
@@ -234,7 +234,7 @@ static inline int ns_resume(int ns_fd)
 	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_RESUME, 0));
 }
 
-/* Id of a new snapshot */
+/* Takes a snapshot and stores its id. */
 static inline int ns_snapshot(int ns_fd, __u64 *id)
 {
 	struct perf_event_snapshot s = { .size = sizeof(s) };
@@ -367,7 +367,7 @@ static inline int set_online(int cpu, bool online)
 	return write_file(path, online ? "1" : "0");
 }
 
-/* Id that sysfs gives for the namespace of this name, 0: it shows none. */
+/* Returns the id that sysfs shows for this namespace, 0 if it shows none. */
 static inline __u64 ns_listed(const char *name)
 {
 	char path[512], text[64];
@@ -380,7 +380,7 @@ static inline __u64 ns_listed(const char *name)
 	return id;
 }
 
-/* The same of a snapshot that a trigger took and that is in sysfs in a moment. */
+/* The same, and finds a snapshot of a trigger that sysfs does not show yet. */
 static inline __u64 ns_lookup(const char *name)
 {
 	struct perf_event_persist info;
@@ -398,7 +398,7 @@ static inline __u64 ns_lookup(const char *name)
 	return id;
 }
 
-/* What was made with mkdir and records nothing is nowhere else. */
+/* Deletes namespaces without members that mkdir() made: only perffs shows them. */
 static inline void persist_sweep_dirs(void)
 {
 	struct dirent *dent;
@@ -418,9 +418,8 @@ static inline void persist_sweep_dirs(void)
 }
 
 /*
- * A trigger may take a snapshot of what is still to be deleted, and whether
- * readdir() then shows that is not defined: only a pass that finds nothing is
- * the last.
+ * A trigger may take a snapshot of a namespace that is not deleted yet, and readdir()
+ * need not show it. So repeat until a pass finds nothing.
  */
 static inline void persist_sweep(void)
 {
@@ -443,7 +442,7 @@ static inline void persist_sweep(void)
 		}
 	}
 	closedir(dir);
-	/* The next test is going to fail, and would not say why. */
+	/* The next test is going to fail. Say why. */
 	if (err)
 		ksft_print_msg("something was deleted by others, or could not be: %d\n", err);
 }
@@ -454,14 +453,14 @@ static void __attribute__((constructor)) persist_init(void)
 	snprintf(persist_prefix, sizeof(persist_prefix), "kst%d-", persist_main);
 }
 
-/* What a test leaves behind that was killed for taking too long. */
+/* Cleans up after a test that was killed for taking too long. */
 static void __attribute__((destructor)) persist_exit(void)
 {
 	if (getpid() == persist_main)
 		persist_sweep();
 }
 
-/* Where to run, and whether one can */
+/* CPUs and capabilities */
 
 static inline int pin(int cpu)
 {
@@ -492,20 +491,20 @@ static inline void drop_caps(__u64 clear)
 	syscall(SYS_capset, &hdr, data);
 }
 
-/* Either of them is as good as the other for events. */
+/* For events, either one is enough. */
 static inline __u64 privileges(void)
 {
 	return cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN);
 }
 
-/* Makes an ordinary user of root, with these capabilities and no others. */
+/* Turns root into user @uid, with the capabilities @caps and no others. */
 static inline int become(uid_t uid, __u64 caps)
 {
 	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = {};
 	int i;
 
-	/* Keeps what is permitted; it has to be made effective again. */
+	/* Keeps permitted capabilities. They must be made effective again. */
 	if (prctl(PR_SET_KEEPCAPS, 1) || setgroups(0, NULL) ||
 	    setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		return -errno;
@@ -535,7 +534,7 @@ static inline bool may_create(void)
 	return caps & (cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN));
 }
 
-/* For this process and its children alone; it is one tree wherever it is mounted. */
+/* Mounts for this process and its children only. All mounts show the same tree. */
 static inline int mount_perffs(void)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -545,8 +544,8 @@ static inline int mount_perffs(void)
 }
 
 /*
- * Pins the test to a CPU, stores it and a second one (-1: there is none), and
- * the test's name. Returns the reason why the test cannot run here, or NULL.
+ * Pins the test to a CPU. Stores that CPU, a second one (-1: there is none), and a name
+ * for the test's namespace. Returns the reason why the test cannot run here, or NULL.
  */
 static inline const char *persist_begin(char *ns, int *cpu, int *cpu2)
 {
@@ -579,8 +578,8 @@ static inline const char *persist_begin(char *ns, int *cpu, int *cpu2)
 /* Events */
 
 /*
- * An event whose records carry a text of the test's choice: say() makes one,
- * on the CPU it is called on. Needs neither hardware nor tracefs.
+ * An event whose records carry a text of the test's choice. say() makes one, on the CPU
+ * it is called on. Needs neither hardware nor tracefs.
  */
 static inline struct perf_event_attr say_attr(void)
 {
@@ -599,7 +598,7 @@ static inline struct perf_event_attr say_attr(void)
 	return attr;
 }
 
-/* What cannot be persistent: a buffer that is full takes no more. */
+/* The same written forward. It cannot be persistent: a full buffer takes no more. */
 static inline struct perf_event_attr say_forward_attr(void)
 {
 	struct perf_event_attr attr = say_attr();
@@ -631,7 +630,10 @@ static inline struct perf_event_attr fault_attr(__u64 period)
 	return attr;
 }
 
-/* No event at all for the caller: perf_event_paranoid 3, where it means more than 2. */
+/*
+ * The caller may open no event at all: perf_event_paranoid is 3, and 3 differs from 2
+ * here.
+ */
 static inline bool locked_out(void)
 {
 	struct perf_event_attr attr = say_attr();
@@ -664,8 +666,8 @@ static inline void touch_pages(int n)
 }
 
 /*
- * A tracepoint that samples each system call entered; with the filter, each
- * getppid(). False when there is no such tracepoint.
+ * A tracepoint that samples each system call on entry, or with filter_syscall() one of
+ * them. Returns false if there is no such tracepoint.
  */
 static inline bool syscall_attr(struct perf_event_attr *attr)
 {
@@ -734,7 +736,7 @@ static inline void *ring_map(int fd, int pages, int prot)
 	return mmap(NULL, ring_len(pages), prot, MAP_SHARED, fd, 0);
 }
 
-/* Asked of two ordinary events, which nobody publishes */
+/* Tries with two ordinary events, which nobody publishes. */
 static inline bool maps_redirected(void)
 {
 	struct perf_event_attr attr = {
@@ -757,17 +759,17 @@ static inline bool maps_redirected(void)
 		munmap(map2, ring_len(1));
 	close(fd);
 	close(fd2);
-	/* If it cannot be found out, the test is to say what failed. */
+	/* If that failed, let the test show what is wrong. */
 	return !redirected || map2 != MAP_FAILED;
 }
 
-/* Not each kernel maps a buffer through an event that was redirected to it. */
+/* Some kernels do not map a buffer through an event that was redirected to it. */
 static inline bool no_redirected_map(const void *map)
 {
 	return map == MAP_FAILED && !maps_redirected();
 }
 
-/* -errno of an mmap() that has to fail, 0 when it did not. */
+/* Returns -errno of an mmap() that must fail, 0 if it succeeded. */
 static inline int ring_map_err(int fd, int pages, int prot)
 {
 	void *map = ring_map(fd, pages, prot);
@@ -781,9 +783,9 @@ static inline int ring_map_err(int fd, int pages, int prot)
 typedef bool (*record_match)(const struct perf_event_header *hdr, const void *arg);
 
 /*
- * Counts the records in a buffer that @match accepts, as a reader of a live
- * buffer does it: copy, then ask how far the writers have come, and drop what
- * they may have written to meanwhile. @fd < 0: nobody writes any more.
+ * Counts the records in a buffer that @match accepts, like a reader of a live buffer:
+ * copy, ask how far the writers are, and drop records that they may have overwritten
+ * meanwhile. @fd < 0: nobody writes any more.
  */
 static inline int ring_count(int fd, const void *map, record_match match, const void *arg)
 {
@@ -832,20 +834,20 @@ static inline int ring_count(int fd, const void *map, record_match match, const 
 	return n;
 }
 
-/* Behind pid and tid stands the text. */
+/* The text follows pid and tid. */
 static inline bool match_said(const struct perf_event_header *hdr, const void *text)
 {
 	return hdr->type == PERF_RECORD_COMM &&
 	       !strcmp((const char *)(hdr + 1) + 2 * sizeof(__u32), text);
 }
 
-/* Number of records that say(@text) left. */
+/* Returns the number of records of say(@text). */
 static inline int heard(int fd, const void *map, const char *text)
 {
 	return ring_count(fd, map, match_said, text);
 }
 
-/* How often @text is in the buffer of a member that is opened for it. */
+/* Opens a member and returns how often @text is in its buffer. */
 static inline int heard_in(__u64 ns, __u64 event, int cpu, const char *text)
 {
 	struct perf_event_persist_member p;
@@ -866,7 +868,7 @@ static inline int heard_in(__u64 ns, __u64 event, int cpu, const char *text)
 	return n;
 }
 
-/* What a sample starts with: PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID. */
+/* The first fields of a sample: PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID */
 struct sample_key {
 	__u64	id;
 	__u32	pid, tid;
@@ -877,7 +879,7 @@ static inline bool match_sample(const struct perf_event_header *hdr, const void 
 	return hdr->type == PERF_RECORD_SAMPLE && !memcmp(hdr + 1, key, sizeof(struct sample_key));
 }
 
-/* Number of samples of the caller that event @fd took. */
+/* Returns the number of samples of the caller that event @fd took. */
 static inline int sampled(int fd, const void *map)
 {
 	struct sample_key key = { event_id(fd), getpid(), syscall(SYS_gettid) };
@@ -885,14 +887,14 @@ static inline int sampled(int fd, const void *map)
 	return ring_count(fd, map, match_sample, &key);
 }
 
-/* What a creator holds of an event. */
+/* An event, with the descriptor and the mapping of its creator */
 struct member {
 	int	fd;
 	int	pages;
 	void	*map;
 };
 
-/* Opens an event on @cpu with a buffer to read from; @pages 0: without. */
+/* Opens an event on @cpu with a buffer mapped for reading; @pages 0: without a buffer. */
 static inline int member_open(struct member *m, struct perf_event_attr *attr, int cpu, int pages)
 {
 	int err;
@@ -928,7 +930,7 @@ static inline void member_close(struct member *m)
 	m->fd = -1;
 }
 
-/* A published namespace with one member; the caller is left holding it. */
+/* Publishes a namespace with one member. The caller keeps it open and mapped. */
 static inline int ns_create(struct member *m, struct perf_event_attr *attr, int cpu, int pages,
 			    const char *name, __u64 *id)
 {
@@ -945,7 +947,7 @@ static inline int ns_create(struct member *m, struct perf_event_attr *attr, int 
 	return err;
 }
 
-/* The same with nobody holding it: what is left when a creator is gone. */
+/* The same, but closes the member: a namespace whose creator is gone. */
 static inline int ns_create_leave(struct perf_event_attr *attr, int cpu, int pages,
 				  const char *name, __u64 *id)
 {
@@ -958,7 +960,7 @@ static inline int ns_create_leave(struct perf_event_attr *attr, int cpu, int pag
 	return err;
 }
 
-/* What poll() says without waiting. */
+/* Returns what poll() would, without waiting. */
 static inline short poll_now(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN | POLLPRI };
@@ -971,7 +973,7 @@ static inline int sys_bpf(int cmd, union bpf_attr *attr)
 	return neg_errno(syscall(SYS_bpf, cmd, attr, sizeof(*attr)));
 }
 
-/* A program for events that does nothing but return @value: 0 drops the sample. */
+/* A BPF program for events that only returns @value: 0 drops the sample. */
 static inline int bpf_prog_open_type(__u32 type, int value)
 {
 	struct bpf_insn insns[] = {
@@ -993,10 +995,10 @@ static inline int bpf_prog_open(int value)
 	return bpf_prog_open_type(BPF_PROG_TYPE_PERF_EVENT, value);
 }
 
-/* An event with an AUX area, or what the last PMU that should have one said */
+/* Opens an event with an AUX area. Returns the error of the last PMU tried. */
 static inline int aux_event_open(int cpu)
 {
-	/* The first one is what the module aux_pmu brings. */
+	/* The module aux_pmu provides the first one. */
 	static const char * const pmus[] = {
 		"kst_aux", "intel_pt", "intel_bts", "arm_spe_0", "cs_etm",
 	};
@@ -1015,7 +1017,7 @@ static inline int aux_event_open(int cpu)
 	return fd;
 }
 
-/* A child that does not outlive a test that fails. */
+/* Forks a child that does not outlive a failed test. */
 static inline pid_t fork_child(void)
 {
 	pid_t parent = getpid(), pid = fork();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that are in no namespace: with the option on they are what they are
- * without it. H31
+ * Events in no namespace work with the option as they do without it. H31
  */
 #include "persistent.h"
 
@@ -44,9 +43,9 @@ static void fault_on(int cpu, int back)
 }
 
 /*
- * An event whose CPU goes is off, and never counts again. What is asked of it
- * while the CPU is away is nobody's to remember. When the CPU is back it can be
- * enabled: it is told so, and its time goes on, though it does not count.
+ * An event whose CPU goes is off, and never counts again. The kernel forgets what ioctls
+ * asked while the CPU was away. When the CPU is back, the event can be enabled: its
+ * enabled time goes on, but it does not count.
  */
 TEST_F(plain, offline)
 {
@@ -70,7 +69,7 @@ TEST_F(plain, offline)
 	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 	ASSERT_EQ(0, set_online(self->cpu2, true));
 
-	/* The time of a CPU goes on as long as it has an event. */
+	/* The time of a CPU goes on only while it has an event. */
 	other = counter_open(self->cpu2);
 	ASSERT_LE(0, other);
 	ASSERT_TRUE(read_values(fd, &v));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Everything at once, from several processes, on the same events, names and
- * buffers. What it looks for is in the kernel's log; here it sees to it that
- * each call ends in one of its documented ways, and that nothing stays behind.
+ * Does everything at once, from several processes, on the same events, names and buffers.
+ * Bugs show in the kernel's log. The test itself checks that each call ends in a
+ * documented way, and that nothing stays behind.
  */
 #include "persistent.h"
 
@@ -43,7 +43,7 @@ struct worker {
 	const int	*fd;
 	int		cpu;
 	unsigned int	seed;
-	__u64		id;	/* of a namespace seen last */
+	__u64		id;	/* of the namespace that was seen last */
 };
 
 static int pick(struct worker *w, int n)
@@ -177,7 +177,7 @@ static int write_record(struct worker *w)
 static const struct {
 	const char	*what;
 	int		(*func)(struct worker *w);
-	int		errors[8];	/* that are part of the game */
+	int		errors[8];	/* that are expected here */
 } ops[] = {
 	{ "look up", look_up },
 	{ "create", create, { EEXIST } },
@@ -233,7 +233,7 @@ TEST_F(race, everything)
 	for (i = 0; i < WORKERS; i++)
 		EXPECT_EQ(0, child_status(pid[i]));
 
-	/* Whatever is left can be deleted, and every name is free again. */
+	/* All namespaces that are left can be deleted, and every name is free again. */
 	for (i = 0; i < SHARED; i++)
 		close(self->fd[i]);
 	for (i = 0; i < NAMES; i++) {

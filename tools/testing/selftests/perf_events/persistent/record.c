@@ -48,7 +48,7 @@ static int get_attr(int fd, struct perf_event_persist_member *p, struct perf_eve
 	return event_ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, (unsigned long)p);
 }
 
-/* N system calls are N samples, with the filter and long after its creator. H1 */
+/* N system calls are N samples, with a filter, and when the creator is long gone. H1 */
 TEST_F(record, tracepoint_with_filter)
 {
 	struct perf_event_attr attr;
@@ -98,7 +98,7 @@ TEST_F(record, tracepoint_with_filter)
 	EXPECT_EQ(124, sampled(fd, map));
 }
 
-/* Whoever has write access can change the filter. */
+/* A process with write access can change the filter. */
 TEST_F(record, new_filter)
 {
 	struct perf_event_attr attr;
@@ -122,7 +122,7 @@ TEST_F(record, new_filter)
 	EXPECT_EQ(7, sampled(writer, map));
 }
 
-/* A counting tracepoint counts what happens while nobody is there. */
+/* A counting tracepoint counts while nobody has it open. */
 TEST_F(record, tracepoint_counts)
 {
 	struct perf_event_attr attr;
@@ -144,7 +144,7 @@ TEST_F(record, tracepoint_counts)
 	EXPECT_LE(1000, count);
 }
 
-/* A sampling event goes on sampling: cpu-clock, by timer interrupt. */
+/* A sampling event goes on sampling. This one is driven by a timer interrupt. */
 TEST_F(record, cpu_clock)
 {
 	struct perf_event_attr attr = fault_attr(100000);
@@ -279,7 +279,7 @@ TEST_F(record, attr)
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_ATTR_WITHHELD);
 }
 
-/* It opens the same event once more. */
+/* The returned attr opens the same event once more. */
 TEST_F(record, attr_opens_another)
 {
 	struct perf_event_attr attr = say_attr(), back;
@@ -295,7 +295,7 @@ TEST_F(record, attr_opens_another)
 	EXPECT_EQ(1, heard(m.fd, m.map, "copy"));
 }
 
-/* The period in it is the current one. */
+/* The returned attr has the current period. */
 TEST_F(record, attr_has_current_period)
 {
 	struct perf_event_attr attr = fault_attr(1000), back;
@@ -313,7 +313,7 @@ TEST_F(record, attr_has_current_period)
 	EXPECT_EQ(2000, back.sample_period);
 }
 
-/* Addresses in it meant something to the creator alone. */
+/* Addresses in an attr mean something to the creator alone, and are not returned. */
 TEST_F(record, attr_has_no_pointers)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) }, back;
@@ -342,7 +342,7 @@ TEST_F(record, attr_has_no_pointers)
 	EXPECT_EQ(0, back.kprobe_func);
 }
 
-/* A BPF program that decides what is kept stays attached. */
+/* A BPF program stays attached, and goes on to decide which samples are kept. */
 TEST_F(record, bpf_stays_attached)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -381,7 +381,7 @@ TEST_F(record, bpf_stays_attached)
 	}
 }
 
-/* perf_event is on in every cgroup, but not before some other controller is. */
+/* perf_event is on in every cgroup, but only once some other controller is. */
 static void enable_controllers(const char *root)
 {
 	char path[300], names[256], line[64], *name;
@@ -408,7 +408,7 @@ static int join_cgroup(const char *cgroup)
 	return write_file(path, pid);
 }
 
-/* A cgroup's event records its tasks only, says whose it is, and keeps it. */
+/* An event of a cgroup records the cgroup's tasks only, tells which cgroup, and keeps it. */
 TEST_F(record, cgroup)
 {
 	struct perf_event_attr attr = say_attr();
@@ -469,7 +469,7 @@ TEST_F(record, cgroup)
 	EXPECT_EQ(0, heard(fd, m.map, "outside"));
 	EXPECT_EQ(1, heard(fd, m.map, "inside"));
 
-	/* The cgroup can be removed; the member still says whose it was. */
+	/* The cgroup can be removed. The member still tells which one it was. */
 	EXPECT_EQ(0, rmdir(self->cgroup));
 	self->cgroup[0] = '\0';
 	ASSERT_EQ(0, get_member(fd, &p));

@@ -56,7 +56,7 @@ TEST_F(reopen, first_on_cpu)
 	EXPECT_EQ(self->event[0], event_id(fd));
 }
 
-/* config1 = event id opens that one; a CPU may be given and has to be its own. */
+/* config1 = event id opens that member. A CPU may be given, and must be the member's. */
 TEST_F(reopen, by_event_id)
 {
 	struct perf_event_persist_member p;
@@ -118,7 +118,7 @@ TEST_F(reopen, on_two_cpus)
 	EXPECT_EQ(0, heard(fd, map, "second CPU"));
 }
 
-/* What is not there cannot be opened. H17 */
+/* Ids that do not exist cannot be opened. H17 */
 TEST_F(reopen, not_there)
 {
 	__u64 other;
@@ -138,7 +138,7 @@ TEST_F(reopen, not_there)
 	EXPECT_EQ(-ENOENT, member_reopen(self->id, PERF_PERSIST_NEW, -1, 0));
 	EXPECT_EQ(-ENOENT, member_reopen(self->id, PERF_PERSIST_NEW, self->cpu, 0));
 
-	/* Nor an event of no namespace, or of another one. */
+	/* Nor can an event in no namespace, or in another one. */
 	fd = counter_open(self->cpu);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-ENOENT, member_reopen(self->id, event_id(fd), -1, 0));
@@ -149,7 +149,7 @@ TEST_F(reopen, not_there)
 	EXPECT_EQ(-ENOENT, member_reopen(other, self->event[0], -1, 0));
 }
 
-/* CPUs that have no member, and that are none. H17 */
+/* CPUs without a member, and numbers that are no CPUs. H17 */
 TEST_F(reopen, bad_cpu)
 {
 	const int cpus[] = { -2, -1000, 1 << 20, (int)(1U << 31), ~(1U << 31) };
@@ -165,7 +165,7 @@ TEST_F(reopen, bad_cpu)
 		EXPECT_EQ(-ENOENT, member_reopen(self->id, 0, self->cpu2, 0));
 }
 
-/* Every other bit of the attr has to be zero, whether it has a meaning elsewhere or not. H17 */
+/* All other bits of the attr must be zero, whatever they mean for other events. H17 */
 TEST_F(reopen, attr_bits)
 {
 	const struct perf_event_attr good = reopen_attr(self->id, 0, 0);
@@ -201,7 +201,7 @@ TEST_F(reopen, attr_bits)
 	}
 }
 
-/* The attr's size is perf's own affair, and works as for other events. H17 */
+/* Sizes of the attr are handled as for other events. H17 */
 TEST_F(reopen, attr_size)
 {
 	struct {
@@ -228,7 +228,7 @@ TEST_F(reopen, attr_size)
 	EXPECT_EQ(-E2BIG, event_open(&big.attr, -1, self->cpu, -1, 0));
 }
 
-/* Nothing but FD_CLOEXEC makes sense among the flags. H17 */
+/* No flag is valid but FD_CLOEXEC. H17 */
 TEST_F(reopen, flags)
 {
 	struct perf_event_attr attr = reopen_attr(self->id, 0, 0);
@@ -259,7 +259,7 @@ TEST_F(reopen, flags)
 	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
 }
 
-/* No task, no group. H17 */
+/* Neither a task nor a group can be given. H17 */
 TEST_F(reopen, no_task_no_group)
 {
 	struct perf_event_attr attr = reopen_attr(self->id, 0, 0), dummy = fault_attr(0);
@@ -280,7 +280,7 @@ TEST_F(reopen, no_task_no_group)
 	EXPECT_EQ(-EINVAL, event_open(&attr, -1, self->cpu, leader, PERF_FLAG_FD_OUTPUT));
 }
 
-/* A process that has no descriptor left gets none, and nothing else happens. */
+/* Opening fails in a process without a free descriptor, and changes nothing. */
 TEST_F(reopen, no_descriptor_left)
 {
 	struct rlimit old, none = {};
@@ -321,14 +321,14 @@ TEST_F(reopen, access_mode)
 	fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
 	EXPECT_EQ(O_RDWR, access_mode(fd));
 
-	/* The smallest attr has no room to ask for more. */
+	/* The smallest attr has no field to ask for more. */
 	small.config2 = PERF_PERSIST_OPEN_WRITE;
 	small.size = PERF_ATTR_SIZE_VER0;
 	fd = event_open(&small, -1, self->cpu, -1, 0);
 	EXPECT_EQ(O_RDONLY, access_mode(fd));
 }
 
-/* Modes do not mix: one opener's does not change another's. H8, H9 */
+/* The access mode of one opener does not change that of another. H8, H9 */
 TEST_F(reopen, each_its_own_mode)
 {
 	int reader, writer, reader2;
@@ -344,7 +344,7 @@ TEST_F(reopen, each_its_own_mode)
 	EXPECT_EQ(-EACCES, event_ioctl(reader, PERF_EVENT_IOC_DISABLE, 0));
 }
 
-/* A writer's ioctls act on the event everybody sees. */
+/* Ioctls of a writer act on the event that everybody sees. */
 TEST_F(reopen, writer_disables_and_enables)
 {
 	struct perf_event_persist_member p;
@@ -375,7 +375,7 @@ TEST_F(reopen, writer_disables_and_enables)
 	EXPECT_EQ(0, heard(reader, map, "paused"));
 }
 
-/* Two readers that wait for the same event both get all of it, woken or not. H10 */
+/* Two readers that wait for the same event both get all records, woken or not. H10 */
 TEST_F(reopen, two_readers_progress)
 {
 	const int total = 20;
@@ -406,7 +406,7 @@ TEST_F(reopen, two_readers_progress)
 	EXPECT_EQ(total, seen[1]);
 }
 
-/* What was written while nobody had it open makes no wake-ups for who opens it then. */
+/* Records from before a member is opened make no wakeups for the opener. */
 TEST_F(reopen, wakeups_from_now_on)
 {
 	struct perf_event_attr attr = say_attr();
@@ -414,7 +414,7 @@ TEST_F(reopen, wakeups_from_now_on)
 	__u64 id;
 	int fd, i;
 
-	/* Each half of the buffer, which is the default */
+	/* The default: a wakeup for each half of the buffer */
 	attr.watermark = 0;
 	attr.wakeup_watermark = 0;
 	snprintf(ns, sizeof(ns), "%.30s_w", self->ns);
@@ -427,7 +427,7 @@ TEST_F(reopen, wakeups_from_now_on)
 	poll_now(fd);
 	say("one more");
 	EXPECT_EQ(0, poll_now(fd));
-	/* Each takes more than 20 bytes. */
+	/* Each record has more than 20 bytes. */
 	for (i = 0; i < page_size() / 2 / 20; i++)
 		say("many");
 	EXPECT_EQ(POLLIN, poll_now(fd));

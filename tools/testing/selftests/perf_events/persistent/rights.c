@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may do what: descriptors that only read, processes without privileges,
- * and what the sysctl perf_event_paranoid leaves to them.
+ * Who may do what: descriptors that only read, processes without privileges, and what
+ * perf_event_paranoid allows them.
  */
 #include "persistent.h"
 
@@ -83,7 +83,7 @@ TEST_F(rights, reader_ioctls)
 	}
 	EXPECT_EQ(PERF_PERSIST_NEW, id);
 
-	/* Nothing happened, and the two that read do work. */
+	/* Nothing has happened, and the two calls that read work. */
 	EXPECT_EQ(self->event, event_id(self->reader));
 	ASSERT_EQ(0, get_member(self->reader, &p));
 	EXPECT_EQ(0, p.flags);
@@ -98,7 +98,7 @@ TEST_F(rights, reader_ioctls)
 	EXPECT_EQ(0, set_name(self->writer, "/label"));
 }
 
-/* A reader's descriptor is no tool for others' events either: leader or output. H16b */
+/* A reader's descriptor cannot be the leader or output of another event either. H16b */
 TEST_F(rights, reader_is_no_leader_and_no_output)
 {
 	struct perf_event_attr attr = say_attr();
@@ -114,7 +114,7 @@ TEST_F(rights, reader_is_no_leader_and_no_output)
 	say("one writer");
 	EXPECT_EQ(1, heard(self->reader, self->m.map, "one writer"));
 
-	/* An ordinary event of the same kind would do. */
+	/* An ordinary event of the same kind can. */
 	ASSERT_NE(MAP_FAILED, ring_map(fd, 1, PROT_READ));
 	EXPECT_LE(0, event_open(&attr, -1, self->cpu, fd,
 				PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP));
@@ -146,7 +146,7 @@ static int bpf_array_set(int map, int event)
 	return sys_bpf(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
-/* Nor can BPF programs be hung on it, or write to it. H16b */
+/* Nor can BPF programs be attached to it, or write to it. H16b */
 TEST_F(rights, reader_is_not_for_bpf)
 {
 	union bpf_attr create = {
@@ -189,7 +189,7 @@ TEST_F(rights, reader_is_not_for_bpf)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EACCES, bpf_array_set(map, fd));
 
-	/* Ordinary events of the same kind would do. */
+	/* Ordinary events of the same kind allow it. */
 	ordinary = event_open(&faults, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, ordinary);
 	EXPECT_LE(0, bpf_link(prog, ordinary));
@@ -198,7 +198,10 @@ TEST_F(rights, reader_is_not_for_bpf)
 	EXPECT_EQ(0, bpf_array_set(map, ordinary));
 }
 
-/* Making, joining, naming, claiming takes CAP_PERFMON at the call, whoever opened the event. */
+/*
+ * Making, joining, naming and claiming require CAP_PERFMON at the call, whoever opened
+ * the event.
+ */
 TEST_F(rights, no_capability)
 {
 	struct perf_event_persist_member p;
@@ -238,7 +241,7 @@ static int take_snapshot(int ns_fd)
 	return event_ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
 }
 
-/* To join is to change the namespace, and to spend what is its owner's. H26 */
+/* Joining changes the namespace, and increases what its owner pays. H26 */
 TEST_F(rights, join)
 {
 	struct perf_event_attr attr = say_attr(), forward = say_forward_attr();
@@ -252,7 +255,7 @@ TEST_F(rights, join)
 	if (!pid) {
 		if (become(NOBODY, cap_bit(CAP_PERFMON)))
 			_exit(1);
-		/* Of such a buffer there is no snapshot. */
+		/* With such a buffer in the namespace, there would be no snapshot. */
 		bad = event_open(&forward, -1, self->cpu, -1, 0);
 		if (bad < 0 || ring_map(bad, 1, PROT_READ | PROT_WRITE) == MAP_FAILED)
 			_exit(2);
@@ -268,7 +271,7 @@ TEST_F(rights, join)
 			_exit(5);
 		if (ns_join(ns_writer, fd) != -EPERM || ns_join(ns_writer, bad) != -EPERM)
 			_exit(6);
-		/* A descriptor of root's does not change that. */
+		/* A descriptor that root opened does not change that. */
 		if (ns_join(self->ns_writer, fd) != -EPERM)
 			_exit(7);
 		_exit(0);
@@ -294,7 +297,7 @@ TEST_F(rights, join)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
-/* What is asked of the two descriptors, even of root. H26 */
+/* A join has requirements for both descriptors, even if root joins. H26 */
 TEST_F(rights, join_descriptors)
 {
 	struct perf_event_attr attr = say_attr(), task = say_attr();
@@ -353,7 +356,7 @@ TEST_F(rights, perfmon_is_enough)
 	EXPECT_EQ(0, ns_delete(ns));
 }
 
-/* Write access takes CAP_PERFMON at open, even when everybody may read. */
+/* Write access requires CAP_PERFMON at open, even when everybody may read. */
 TEST_F(rights, write_access)
 {
 	int fd;
@@ -375,7 +378,7 @@ TEST_F(rights, write_access)
 	EXPECT_EQ(-EACCES, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 }
 
-/* An open descriptor carries what it was opened with, as any file does. */
+/* A descriptor keeps the access with which it was opened, as for any file. */
 TEST_F(rights, descriptor_carries_access)
 {
 	struct perf_event_persist_member p = {};
@@ -401,7 +404,7 @@ TEST_F(rights, descriptor_carries_access)
 	EXPECT_EQ(0, ns_lookup(self->ns));
 }
 
-/* Reading what a CPU does is as open as perf_event_paranoid makes it, at each open. H16 */
+/* perf_event_paranoid decides at each open who may read what a CPU does. H16 */
 TEST_F(rights, paranoid)
 {
 	int level, i, fd[3], expected;
@@ -427,14 +430,14 @@ TEST_F(rights, paranoid)
 		}
 		EXPECT_EQ(0, child_status(pid));
 
-		/* With the capability it does not matter. */
+		/* With the capability, the level does not matter. */
 		fd[0] = member_reopen(self->id, 0, self->cpu, 0);
 		EXPECT_LE(0, fd[0]);
 		close(fd[0]);
 	}
 }
 
-/* An id, or a way to bind one, is not a way around. */
+/* Binding by name is no way around the check. */
 TEST_F(rights, bind_by_name_is_checked)
 {
 	struct perf_event_persist_member p = {};
@@ -449,7 +452,7 @@ TEST_F(rights, bind_by_name_is_checked)
 	EXPECT_GT(0, fd < 0 ? fd : next_member(fd, &p));
 }
 
-/* Members are judged by their own attr: raw tracepoints are for -1 only. H16 */
+/* Each member is checked by its own attr: raw tracepoints are for everybody at -1 only. H16 */
 TEST_F(rights, tracepoint_data)
 {
 	struct perf_event_persist_member p = {};
@@ -470,7 +473,7 @@ TEST_F(rights, tracepoint_data)
 		SKIP(return, "cannot set perf_event_paranoid");
 	drop_caps(privileges());
 
-	/* The first member is open to all, so the namespace can be listed. */
+	/* Everybody may open the first member, so everybody may list the namespace. */
 	ns = ns_open(self->id, 0);
 	ASSERT_LE(0, ns);
 	fd = member_reopen(self->id, event, -1, 0);
@@ -479,7 +482,7 @@ TEST_F(rights, tracepoint_data)
 	fd = member_reopen(self->id, self->event, -1, 0);
 	EXPECT_LE(0, fd);
 
-	/* What it may not open it sees without attr and label. */
+	/* Members that the caller may not open are listed without attr and label. */
 	for (;;) {
 		__u64 last = p.event_id;
 
@@ -511,7 +514,7 @@ TEST_F(rights, tracepoint_data)
 	EXPECT_EQ(2, seen);
 }
 
-/* A buffer shows what all those record who write to it, so all of them have their say. H16 */
+/* Opening a buffer requires the right to every event that writes to it. H16 */
 TEST_F(rights, shared_buffer)
 {
 	struct perf_event_attr attr = say_attr(), raw;
@@ -542,7 +545,7 @@ TEST_F(rights, shared_buffer)
 	EXPECT_LE(0, fd);
 }
 
-/* Somebody who wrote to a buffer, and how he went */
+/* An event that wrote to a buffer, and what became of it */
 enum past { CLAIMED, STRANGER, STRANGER_GONE, BEFORE, NR_PASTS };
 
 static const char * const past_names[NR_PASTS] = {
@@ -552,7 +555,7 @@ static const char * const past_names[NR_PASTS] = {
 	[BEFORE]	= "an event that was closed before the buffer was published",
 };
 
-/* A recorder that everybody may read, were it not for @raw that has written to it. */
+/* Makes a recorder that everybody could read, if @raw had not written to it. */
 static int create_with_past(struct member *m, struct perf_event_attr *raw, int cpu,
 			    enum past past, const char *name, __u64 *id, int *guest)
 {
@@ -588,7 +591,7 @@ static int create_with_past(struct member *m, struct perf_event_attr *raw, int c
 	return err;
 }
 
-/* 1: no user without privileges gets it, by id, by CPU or for the listing; 0: he does. */
+/* 1: users without privileges cannot open it (by id, by CPU or the listing), 0: they can. */
 static int refused(__u64 ns, __u64 event, int cpu, int how)
 {
 	pid_t pid = fork_child();
@@ -603,7 +606,7 @@ static int refused(__u64 ns, __u64 event, int cpu, int how)
 	return child_status(pid);
 }
 
-/* A buffer shows what those recorded who are gone, so they have their say as well. H27 */
+/* It requires the right to events that are gone as well, as their records are still there. H27 */
 TEST_F(rights, past_writers)
 {
 	struct perf_event_snapshot s;
@@ -629,7 +632,7 @@ TEST_F(rights, past_writers)
 			EXPECT_EQ(0, refused(self->id, self->event, self->cpu, how));
 		}
 
-		/* What it wrote is in the snapshot now, and nothing of it in the namespace. */
+		/* Now its records are in the snapshot, and none of them in the namespace. */
 		ns_fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
 		ASSERT_LE(0, ns_fd);
 		s = (struct perf_event_snapshot){ .size = sizeof(s) };
@@ -641,7 +644,7 @@ TEST_F(rights, past_writers)
 				TH_LOG("%s, %d after the snapshot", past_names[past], how);
 		}
 
-		/* It follows from one buffer to the next, until it is closed. */
+		/* An event that is open still writes to the next buffer. */
 		if (past == STRANGER) {
 			close(guest);
 			EXPECT_EQ(1, refused(id, event, self->cpu, 0));
@@ -653,7 +656,7 @@ TEST_F(rights, past_writers)
 	}
 }
 
-/* With the right to all of them, it may be opened whoever wrote. H27 */
+/* With the right to all events, a buffer may be opened, whoever wrote to it. H27 */
 TEST_F(rights, past_writers_allowed)
 {
 	struct perf_event_attr raw;
@@ -676,7 +679,7 @@ TEST_F(rights, past_writers_allowed)
 	}
 }
 
-/* The same tracepoint at -1. H16 */
+/* At level -1, everybody may open the same tracepoint. H16 */
 TEST_F(rights, tracepoint_data_for_all)
 {
 	struct perf_event_attr attr;
@@ -694,7 +697,7 @@ TEST_F(rights, tracepoint_data_for_all)
 	EXPECT_LE(0, member_reopen(self->id, event, -1, 0));
 }
 
-/* A namespace that starts with what one may not open cannot be listed. H16 */
+/* Listing a namespace requires the right to its first member. H16 */
 TEST_F(rights, listing_needs_the_first_member)
 {
 	struct perf_event_attr attr;
@@ -715,7 +718,7 @@ TEST_F(rights, listing_needs_the_first_member)
 		TH_LOG("listing: %d", fd);
 }
 
-/* Names are for everybody. */
+/* Everybody may read names. */
 TEST_F(rights, names_in_sysfs)
 {
 	if (set_paranoid(2))
@@ -725,7 +728,10 @@ TEST_F(rights, names_in_sysfs)
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
-/* What another process that has become @uid, with @caps, opens for writing; it stays until killed. */
+/*
+ * Returns a file that another process opened for writing, as @uid with @caps. That
+ * process stays until it is killed.
+ */
 static int open_by_other(const char *path, uid_t uid, __u64 caps, pid_t *pid)
 {
 	int pidfd, fd, child_fd = -1, to_parent[2];
@@ -749,7 +755,10 @@ static int open_by_other(const char *path, uid_t uid, __u64 caps, pid_t *pid)
 	return fd;
 }
 
-/* A program with more rights writes its messages to what it was given. */
+/*
+ * The opener of a file needs the right, not only the writer. Otherwise a program with more
+ * rights could be made to write there, say, its messages.
+ */
 TEST_F(rights, perffs_opener)
 {
 	char path[512], text[8];
@@ -767,7 +776,7 @@ TEST_F(rights, perffs_opener)
 	waitpid(pid, NULL, 0);
 }
 
-/* Nor can others have it spend what the owner may lock. */
+/* Nor can such a program be made to increase what the owner pays. */
 TEST_F(rights, perffs_payer)
 {
 	char path[512];
@@ -785,7 +794,7 @@ TEST_F(rights, perffs_payer)
 	waitpid(pid, NULL, 0);
 }
 
-/* To see what is on, and to switch it, takes CAP_PERFMON, which root need not have. */
+/* Reading and writing "enabled" requires CAP_PERFMON, which root need not have. */
 TEST_F(rights, enabled_in_perffs)
 {
 	char path[512], text[8];
@@ -798,7 +807,7 @@ TEST_F(rights, enabled_in_perffs)
 	EXPECT_EQ('1', text[0]);
 	drop_caps(privileges());
 	EXPECT_EQ(-EACCES, write_file(path, "0"));
-	/* As opening one of the events */
+	/* As for opening one of the events */
 	EXPECT_EQ(-EACCES, read_file(path, text, sizeof(text)));
 	ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
 	drop_caps(~0ULL);
@@ -806,7 +815,7 @@ TEST_F(rights, enabled_in_perffs)
 	EXPECT_EQ(-EACCES, read_file(path, text, sizeof(text)));
 }
 
-/* Capabilities over a user namespace of one's own are none over events. H16 */
+/* Capabilities in a user namespace of one's own give no rights to events. H16 */
 TEST_F(rights, user_namespace)
 {
 	struct perf_event_persist p;
@@ -825,7 +834,7 @@ TEST_F(rights, user_namespace)
 	EXPECT_EQ(-EACCES, ns_open(self->id, PERF_PERSIST_OPEN_WRITE));
 	EXPECT_EQ(-EACCES, member_reopen(self->id, 0, self->cpu, PERF_PERSIST_OPEN_WRITE));
 
-	/* The owner has no name here. */
+	/* The owner's uid has no mapping here. */
 	ASSERT_EQ(0, get_persist(self->reader, &p));
 	EXPECT_EQ(NOBODY, p.owner_uid);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/PID/perf/ring-buffers shows what is in the buffers of the events that a process has
- * open, whatever those who have them mapped write there, and to nobody who may not have it.
+ * /proc/PID/perf/ring-buffers shows the buffers of events that a process has open. It
+ * must cope with whatever users write to mapped buffers, and show nothing to a user who
+ * may not see it.
  *
- * RING_ROUNDS is how often a buffer is filled with nonsense and read.
+ * RING_ROUNDS in the environment: how often a buffer is filled with nonsense and read.
  */
 #include "persistent.h"
 
@@ -50,7 +51,7 @@ FIXTURE_TEARDOWN_PARENT(ring_buffers)
 	write_file(KPTR_RESTRICT, self->kptr_restrict);
 }
 
-/* The whole file, or an error */
+/* Reads the whole file. Returns its length or an error. */
 static int read_all(const char *path, char *text)
 {
 	size_t len = 0;
@@ -72,7 +73,7 @@ static int read_all(const char *path, char *text)
 	return n < 0 ? n : len;
 }
 
-/* How many buffers a directory has, or an error; and the number of the last one */
+/* Returns the number of buffers in a directory, or an error. Stores the name of the last one. */
 static int buffers_of(const char *path, unsigned long long *number)
 {
 	int texts = 0, streams = 0;
@@ -117,7 +118,7 @@ static int count(const char *text, const char *what)
 	return n;
 }
 
-/* How often @what is in the text of the only buffer of a process, or an error */
+/* Returns how often @what is in the text of a process's only buffer, or an error. */
 static int shown(const char *dir, char *text, const char *what)
 {
 	unsigned long long number;
@@ -143,7 +144,7 @@ static int open_calls(struct perf_event_attr *attr, int cpu, int group_fd)
 	return fd;
 }
 
-/* A line for each record, a stream for perf; and nothing once it is unmapped and closed */
+/* The text has a line for each record, and the stream is for perf. Both go with the mapping. */
 TEST_F(ring_buffers, of_a_task)
 {
 	unsigned long long number, again;
@@ -178,7 +179,7 @@ TEST_F(ring_buffers, of_a_task)
 	close(fd);
 }
 
-/* Names that sscanf() would take, and others */
+/* Only exact names exist, although sscanf() would take some of these. */
 TEST_F(ring_buffers, names)
 {
 	static const char *const wrong[] = {
@@ -203,7 +204,7 @@ TEST_F(ring_buffers, names)
 	EXPECT_LE(0, read_all(path_of(self->dir, number, "txt"), self->text));
 }
 
-/* Per CPU, with two events, one of which is not mapped; that is one buffer. */
+/* Two events of a CPU, one redirected to the buffer of the other, have one buffer. */
 TEST_F(ring_buffers, of_a_cpu)
 {
 	struct perf_event_attr faults = fault_attr(1);
@@ -227,14 +228,14 @@ TEST_F(ring_buffers, of_a_cpu)
 	EXPECT_LE(3, shown(self->dir, self->text, CALLS));
 	EXPECT_LE(5, count(self->text, " page-faults:"));
 
-	/* The other event keeps it. */
+	/* The other event keeps the buffer. */
 	close(fd);
 	EXPECT_EQ(1, buffers_of(self->dir, &number));
 	munmap(map, ring_len(PAGES));
 	close(fd2);
 }
 
-/* Up to where its reader is; and what cannot be read. */
+/* A buffer written forward is shown from data_tail on, and not if that cannot be right. */
 TEST_F(ring_buffers, forward)
 {
 	struct perf_event_mmap_page *page;
@@ -262,7 +263,7 @@ TEST_F(ring_buffers, forward)
 	page->data_tail = page->data_head;
 	EXPECT_EQ(0, shown(self->dir, self->text, CALLS));
 
-	/* As long as there are calls that fit */
+	/* Fill the buffer until no call fits. */
 	call_getppid(10000);
 	EXPECT_LT(100, shown(self->dir, self->text, CALLS));
 	page->data_tail += 8;
@@ -278,13 +279,13 @@ TEST_F(ring_buffers, forward)
 }
 
 /*
- * Records are written by the kernel alone, but there is text of the user's in them, and
- * data_tail may point into it. Here it is a copy of the stack.
+ * Only the kernel writes records, but they contain data of the user, and data_tail may
+ * point there. Here the data is a copy of the stack.
  */
 
 #define MAGIC		0x6b73742d72696e67ULL
 
-/* Each page fault, with so many bytes of the stack */
+/* Samples each page fault, with this many bytes of the stack. */
 static struct perf_event_attr stack_attr(__u64 sample_type, int bytes)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -295,7 +296,7 @@ static struct perf_event_attr stack_attr(__u64 sample_type, int bytes)
 	return attr;
 }
 
-/* Where @bytes, with a magic number before them, are in the buffer after this; or 0 */
+/* Has the kernel record @bytes, behind a magic number. Returns their position, or 0. */
 static __attribute__((noinline)) __u64 put_bytes(struct perf_event_mmap_page *page,
 						 const void *bytes, size_t len)
 {
@@ -304,7 +305,7 @@ static __attribute__((noinline)) __u64 put_bytes(struct perf_event_mmap_page *pa
 
 	stack[0] = MAGIC;
 	memcpy(&stack[1], bytes, len);
-	/* The compiler cannot know that these are read. */
+	/* The compiler cannot know that the kernel reads these. */
 	asm volatile("" : : "r" (stack) : "memory");
 	page->data_tail = page->data_head;
 	pos = page->data_tail;
@@ -316,7 +317,7 @@ static __attribute__((noinline)) __u64 put_bytes(struct perf_event_mmap_page *pa
 	return 0;
 }
 
-/* Whatever is in the buffer, and wherever it is said to begin, it is read as far as it goes. */
+/* Whatever is in the buffer, and wherever it begins, it is read as far as it makes sense. */
 TEST_F_TIMEOUT(ring_buffers, nonsense, 3600)
 {
 	struct perf_event_attr attr;
@@ -343,7 +344,7 @@ TEST_F_TIMEOUT(ring_buffers, nonsense, 3600)
 	for (round = 0; round < self->rounds; round++) {
 		for (i = 0; i < (int)sizeof(bytes); i += 256)
 			ASSERT_EQ(256, getrandom(bytes + i, 256, 0));
-		/* Most rounds have records of that event, with nonsense in them. */
+		/* Most rounds have records with the id of that event, and nonsense in them. */
 		for (i = 0; round & 3 && i < (int)sizeof(bytes); i += 128) {
 			header = (struct perf_event_header *)(bytes + i);
 			header->type = bytes[i] & 3 ? PERF_RECORD_SAMPLE : header->misc % 80;
@@ -368,11 +369,11 @@ TEST_F_TIMEOUT(ring_buffers, nonsense, 3600)
 		}
 		page->data_head = head;
 	}
-	/* At most those whose tail or head was moved to anywhere */
+	/* Only rounds that moved the tail or head to anywhere may be refused. */
 	EXPECT_GT(self->rounds / 4 + 2, refused);
 }
 
-/* An event whose only sample nobody took, at an address of the kernel's */
+/* Opens an event with one forged sample, at an address in the kernel. */
 static int forge(__u64 address)
 {
 	struct {
@@ -404,7 +405,7 @@ static int forge(__u64 address)
 	return pos ? fd : -ENODATA;
 }
 
-/* Who may not see samples of the kernel learns nothing of where it is. */
+/* A user who may not see samples of the kernel does not learn where it is. */
 TEST_F(ring_buffers, secret_addresses)
 {
 	char line[256], needle[64], dir[64];
@@ -442,7 +443,7 @@ TEST_F(ring_buffers, secret_addresses)
 	EXPECT_EQ(0, child_status(pid));
 }
 
-/* Its mapping is gone when it executes something else: a child has another one. */
+/* A program that is executed loses its mappings, so a child maps the buffer. */
 static void map_in_child(int fd, int ours)
 {
 	int fds[2];
@@ -462,7 +463,7 @@ static void map_in_child(int fd, int ours)
 		_exit(1);
 }
 
-/* A process of NOBODY that has a buffer, and waits; or executes @program, and has it still */
+/* Starts a process of NOBODY that has a buffer and waits, or executes @program and keeps it. */
 static pid_t start_owner(struct perf_event_attr *attr, const char *program)
 {
 	int fds[2], fd;
@@ -477,7 +478,7 @@ static pid_t start_owner(struct perf_event_attr *attr, const char *program)
 		close(fds[1]);
 		len = read(fds[0], &byte, 1);
 		close(fds[0]);
-		/* The other end is closed by the exec. */
+		/* The exec closes the other end. */
 		return len == !program ? pid : -ECHILD;
 	}
 	if (become(NOBODY, 0) || prctl(PR_SET_DUMPABLE, 1))
@@ -495,7 +496,7 @@ static pid_t start_owner(struct perf_event_attr *attr, const char *program)
 		pause();
 	}
 fail:
-	/* Not what either of them waits for */
+	/* Report failure: the opposite of what the parent waits for. */
 	if (program && write(fds[1], "", 1) != 1)
 		_exit(2);
 	_exit(1);
@@ -521,7 +522,7 @@ static void stop_owner(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Nobody else's, whether that is another user or has got other rights. */
+/* Only root and the same user may see the buffers of a process. */
 TEST_F(ring_buffers, rights)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -539,7 +540,7 @@ TEST_F(ring_buffers, rights)
 	EXPECT_EQ(ENOENT, try_as(0, dir, self->text));
 }
 
-/* As root, it reads what its user may not. */
+/* A setuid program may record more than its user may see, so the user sees no buffers of it. */
 TEST_F(ring_buffers, setuid)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -600,10 +601,10 @@ static int receive_fd(int sock)
 	return fd;
 }
 
-/* As perf calls it */
+/* The record type, as perf calls it */
 #define RECORD_TRACING_DATA	66
 
-/* How many executable maps of a process a stream tells of */
+/* Counts the executable mappings of a process that a stream tells. */
 static int maps_of(const char *text, size_t len, __u32 pid)
 {
 	const struct perf_event_header *header;
@@ -616,14 +617,14 @@ static int maps_of(const char *text, size_t len, __u32 pid)
 			break;
 		if (header->type == PERF_RECORD_MMAP2)
 			n += *(const __u32 *)(header + 1) == pid;
-		/* Formats of tracepoints follow, and are no part of it. */
+		/* Formats of tracepoints follow the record, and are not counted in its size. */
 		if (header->type == RECORD_TRACING_DATA)
 			pos += *(const __u32 *)(header + 1);
 	}
 	return n;
 }
 
-/* A stream tells of the processes that there are records of, and of no others. */
+/* A stream tells of processes that have records in it, and of no others. */
 TEST_F(ring_buffers, processes_of_a_stream)
 {
 	unsigned long long number;
@@ -647,7 +648,7 @@ TEST_F(ring_buffers, processes_of_a_stream)
 	close(fd);
 }
 
-/* perf copies as many bytes of a build id as a record says, and has room for 20. */
+/* perf copies as many bytes of a build id as the record says, and has room for 20. */
 TEST_F(ring_buffers, build_id_size)
 {
 	static const struct {
@@ -658,7 +659,7 @@ TEST_F(ring_buffers, build_id_size)
 		{ PERF_RECORD_MISC_MMAP_BUILD_ID, 20, 1 },
 		{ PERF_RECORD_MISC_MMAP_BUILD_ID, 21, 0 },
 		{ PERF_RECORD_MISC_MMAP_BUILD_ID, 255, 0 },
-		{ 0, 255, 1 }, /* It is the number of a device. */
+		{ 0, 255, 1 }, /* part of a device's number */
 	};
 	struct {
 		struct perf_event_header header;
@@ -678,7 +679,7 @@ TEST_F(ring_buffers, build_id_size)
 		records[i].header.type = PERF_RECORD_MMAP2;
 		records[i].header.misc = PERF_RECORD_MISC_USER | cases[i].misc;
 		records[i].header.size = sizeof(records[i]);
-		/* None that lives */
+		/* No living process */
 		records[i].pid = 0x10000000 + i;
 		records[i].len = 4096;
 		records[i].size = cases[i].size;
@@ -701,7 +702,7 @@ TEST_F(ring_buffers, build_id_size)
 	}
 }
 
-/* Whoever opened a file reads no more because somebody else reads it for them. */
+/* A file shows what its opener may see, even if a process with more rights reads it. */
 TEST_F(ring_buffers, read_for_somebody)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -745,11 +746,9 @@ TEST_F(ring_buffers, read_for_somebody)
 	stop_owner(pid);
 }
 
-/*
- * Names of tasks. A call has a mark as its first argument.
- */
+/* Names of tasks. The first argument of a call is a mark. */
 
-/* "COMM-PID" of the call with @mark, or "" */
+/* Returns "COMM-PID" of the call with @mark, or "". */
 static const char *task_of(const char *text, unsigned long mark)
 {
 	static char task[64];
@@ -774,12 +773,12 @@ static const char *task_name(const char *comm, pid_t pid)
 	return name;
 }
 
-/* A buffer for all that this CPU calls; it goes with the test. */
+/* Opens and maps a buffer for all getppid() calls on this CPU, until the test ends. */
 static int map_calls(struct perf_event_attr *attr)
 {
 	int fd, cpu = sched_getcpu();
 
-	/* Who is younger than a record did not make it. */
+	/* The time shows that a task is too young to have made a record. */
 	attr->sample_type |= PERF_SAMPLE_TIME;
 	if (pin(cpu))
 		return -EINVAL;
@@ -789,7 +788,7 @@ static int map_calls(struct perf_event_attr *attr)
 	return fd;
 }
 
-/* What no record tells is what it is called now. */
+/* A task has its present name, if no record tells another. */
 TEST_F(ring_buffers, name_of_now)
 {
 	pid_t pid = getpid();
@@ -804,7 +803,7 @@ TEST_F(ring_buffers, name_of_now)
 	EXPECT_STREQ(task_name("kst_after", pid), task_of(self->text, 0x1001));
 }
 
-/* Where records tell of a new name, older ones do not get it. */
+/* Where a record tells of a new name, older records do not get it. */
 TEST_F(ring_buffers, name_of_then)
 {
 	pid_t pid = getpid();
@@ -837,7 +836,7 @@ static pid_t clone_as(pid_t pid)
 	return neg_errno(syscall(SYS_clone3, &args, sizeof(args)));
 }
 
-/* Whoever has the pid now was not there. */
+/* A new task with the same pid does not give its name to older records. */
 TEST_F(ring_buffers, name_of_another)
 {
 	pid_t pid, again;
@@ -870,7 +869,10 @@ TEST_F(ring_buffers, name_of_another)
 	stop_owner(again);
 }
 
-/* In a child, which reads its own buffers by its own /proc. 1: its parent is named, 2: itself */
+/*
+ * For a child, which reads the buffers in its own /proc. Returns 1 if its parent is
+ * named, plus 2 if it is named itself.
+ */
 static int names_seen(char *text, pid_t parent, unsigned long mark)
 {
 	char dir[64];
@@ -888,7 +890,7 @@ static int names_seen(char *text, pid_t parent, unsigned long mark)
 	return seen;
 }
 
-/* The file of an event gives no right to the names of others. */
+/* An event's descriptor gives no right to names of other users' tasks. */
 TEST_F(ring_buffers, name_for_another_user)
 {
 	pid_t pid, parent = getpid();
@@ -910,7 +912,7 @@ TEST_F(ring_buffers, name_for_another_user)
 	EXPECT_EQ(2, child_status(pid));
 }
 
-/* Nor does it to those of tasks that its own /proc does not have. */
+/* Nor does it to names of tasks that the reader's own /proc does not have. */
 TEST_F(ring_buffers, name_outside)
 {
 	pid_t pid, parent = getpid();
@@ -936,7 +938,7 @@ TEST_F(ring_buffers, name_outside)
 	EXPECT_EQ(2, pid);
 }
 
-/* An event that a task has made for us which is gone, and that writes to the buffer of @output */
+/* Returns an event that a dead task made for us, and that writes to the buffer of @output. */
 static int orphan_event(struct perf_event_attr *attr, pid_t target, int output)
 {
 	int fds[2], fd = -1;
@@ -950,7 +952,7 @@ static int orphan_event(struct perf_event_attr *attr, pid_t target, int output)
 		_exit(fd < 0 || event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, output) ||
 		      send_fd(fds[1], fd));
 	}
-	/* It has exited. */
+	/* The child has exited. */
 	if (!child_status(pid))
 		fd = receive_fd(fds[0]);
 	close(fds[0]);
@@ -958,7 +960,7 @@ static int orphan_event(struct perf_event_attr *attr, pid_t target, int output)
 	return fd;
 }
 
-/* Somebody else's event writes to the buffer. */
+/* A user may not see his own buffer while somebody else's event writes to it. */
 TEST_F(ring_buffers, foreign_event)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -987,7 +989,7 @@ TEST_F(ring_buffers, foreign_event)
 	close(own);
 	EXPECT_EQ(0, try_as(NOBODY, dir, self->text));
 
-	/* Whoever made it has exited. */
+	/* The same when the task that made the event has exited */
 	own = orphan_event(&attr, pid, fd);
 	ASSERT_LE(0, own);
 	EXPECT_EQ(EACCES, try_as(NOBODY, dir, self->text));
@@ -999,7 +1001,7 @@ TEST_F(ring_buffers, foreign_event)
 	stop_owner(pid);
 }
 
-/* Whoever reads takes nothing away, and no record is lost for it. */
+/* Reading takes no records away, and makes none be lost. */
 TEST_F_TIMEOUT(ring_buffers, reading_costs_no_record, 3600)
 {
 	struct {

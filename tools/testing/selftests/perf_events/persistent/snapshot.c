@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshots: each member gets an empty buffer, and what it had becomes a
- * namespace that can be listed, opened, read and deleted like any other.
+ * Snapshots: each member gets an empty buffer, and the old buffers become a namespace
+ * that can be listed, opened, read and deleted like any other.
  *
- * SNAPSHOTS is how many are taken while writers number their records.
+ * SNAPSHOTS in the environment says how many are taken while writers number their
+ * records.
  */
 #include "persistent.h"
 
@@ -89,7 +90,7 @@ FIXTURE_TEARDOWN_PARENT(snapshot)
 	persist_sweep();
 }
 
-/* What was recorded is in the snapshot, what follows in the namespace. */
+/* Records from before are in the snapshot, those from after in the namespace. */
 TEST_F(snapshot, taken)
 {
 	struct perf_event_snapshot s = {};
@@ -113,7 +114,7 @@ TEST_F(snapshot, taken)
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "before"));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "after"));
 
-	/* Who mapped the buffer before goes on to see that one. */
+	/* A process that had the old buffer mapped still sees that one. */
 	EXPECT_EQ(1, heard(-1, self->m.map, "before"));
 	EXPECT_EQ(0, heard(-1, self->m.map, "after"));
 
@@ -147,7 +148,7 @@ TEST_F(snapshot, taken)
 	EXPECT_EQ(ns.owner_uid, snap.owner_uid);
 	EXPECT_STREQ(ns.owner_comm, snap.owner_comm);
 
-	/* The swap is in the time that taking it takes. */
+	/* The buffers were swapped during the call. */
 	EXPECT_LE(begin, snap.swap_begin_ns);
 	EXPECT_LE(snap.swap_begin_ns, snap.created_ns);
 	EXPECT_GE(end, snap.created_ns);
@@ -164,7 +165,7 @@ TEST_F(snapshot, taken)
 	EXPECT_EQ(0, ((struct perf_event_mmap_page *)self->m.map)->buffer_seq);
 }
 
-/* It is a namespace: named, listed, opened and deleted like one. */
+/* A snapshot is named, listed, opened and deleted like a namespace. */
 TEST_F(snapshot, like_a_namespace)
 {
 	struct perf_event_snapshot s = {};
@@ -189,7 +190,7 @@ TEST_F(snapshot, like_a_namespace)
 	EXPECT_EQ(-ENOTTY, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 	EXPECT_EQ(-EOPNOTSUPP, event_ioctl(ns_fd, PERF_EVENT_IOC_DISABLE, 0));
 
-	/* Nothing joins it, and no user can make such a name. */
+	/* Nothing can join it, and no user can choose such a name. */
 	EXPECT_EQ(-ENOENT, persist_join_unnamed(counter_open(self->cpu), s.ns_id));
 	EXPECT_EQ(-EOPNOTSUPP, ns_join(ns_fd, counter_open(self->cpu)));
 	EXPECT_EQ(-EINVAL, set_name(self->m.fd, "%s.7", self->ns));
@@ -205,7 +206,7 @@ TEST_F(snapshot, like_a_namespace)
 	EXPECT_EQ(2, s.number);
 }
 
-/* It outlives the namespace, and a namespace of the same name counts on. */
+/* A snapshot outlives its namespace. A new one of that name goes on with the next number. */
 TEST_F(snapshot, outlives)
 {
 	struct perf_event_attr attr = say_attr();
@@ -229,8 +230,8 @@ TEST_F(snapshot, outlives)
 }
 
 /*
- * H18: pages that are touched for the first time after the swap are those of the
- * buffer that was mapped, and unmapping it lets go of that one.
+ * H18: pages that are first touched after the swap are those of the buffer that was
+ * mapped, and unmapping releases that buffer.
  */
 TEST_F(snapshot, mapping_stays)
 {
@@ -258,7 +259,7 @@ TEST_F(snapshot, mapping_stays)
 		_exit(0);
 	EXPECT_EQ(0, child_status(child));
 
-	/* The same file now maps the other one. */
+	/* The same descriptor now maps the new buffer. */
 	page = ring_map(fd, PAGES, PROT_READ);
 	ASSERT_NE(MAP_FAILED, (void *)page);
 	EXPECT_EQ(1, page->buffer_seq);
@@ -275,7 +276,7 @@ TEST_F(snapshot, mapping_stays)
 	close(fd);
 }
 
-/* Nobody writes to it, whatever is tried. */
+/* Nobody can write to a snapshot. */
 TEST_F(snapshot, read_only)
 {
 	struct perf_event_snapshot s = {};
@@ -296,7 +297,7 @@ TEST_F(snapshot, read_only)
 	EXPECT_EQ(-1, mprotect(map, ring_len(PAGES), PROT_READ | PROT_WRITE));
 	EXPECT_EQ(-1, munmap(map + page_size(), page_size()));
 
-	/* The memory goes with the last mapping. */
+	/* The memory stays until the last mapping is gone. */
 	EXPECT_EQ(0, ns_kill(s.ns_id));
 	EXPECT_EQ(1, heard(-1, map, "before"));
 	EXPECT_EQ(-ENODEV, ring_map_err(fd, PAGES, PROT_READ));
@@ -307,7 +308,7 @@ TEST_F(snapshot, read_only)
 	close(fd);
 }
 
-/* What a reader has put into a pipe is not recorded to again. H22 */
+/* Pages that a reader has put into a pipe are not used for recording again. H22 */
 TEST_F(snapshot, pinned)
 {
 	size_t len = PAGES * page_size(), done;
@@ -351,6 +352,7 @@ TEST_F(snapshot, pinned)
 	free(before);
 }
 
+/* The oldest snapshots go when there are more than may be kept. */
 TEST_F(snapshot, keep)
 {
 	struct perf_event_snapshot s = {};
@@ -374,13 +376,13 @@ TEST_F(snapshot, keep)
 	ASSERT_EQ(0, get_persist(self->m.fd, &info));
 	EXPECT_EQ(2, info.keep);
 
-	/* One that is deleted by hand is not counted. */
+	/* A snapshot that was deleted by hand does not count. */
 	ASSERT_EQ(0, ns_kill(ids[2]));
 	ASSERT_EQ(0, take(self->fd, &s));
 	EXPECT_EQ(1, ns_count(ids[1]));
 }
 
-/* Those that are too many go at once, the oldest first. */
+/* If fewer may be kept, the oldest ones go at once. */
 TEST_F(snapshot, keep_trims)
 {
 	struct perf_event_snapshot s = {};
@@ -406,7 +408,7 @@ TEST_F(snapshot, keep_trims)
 	EXPECT_EQ(2, info.keep);
 	EXPECT_EQ(5, info.number);
 
-	/* More of them brings nothing back. */
+	/* A higher number brings nothing back. */
 	ASSERT_EQ(0, ns_keep(self->fd, PERF_PERSIST_KEEP_MAX));
 	EXPECT_EQ(-ENOENT, ns_open(ids[2], 0));
 	ASSERT_EQ(0, take(self->fd, &s));
@@ -416,7 +418,7 @@ TEST_F(snapshot, keep_trims)
 	EXPECT_EQ(-ENOENT, ns_open(ids[4], 0));
 	EXPECT_EQ(1, ns_count(s.ns_id));
 
-	/* What is no number of snapshots changes nothing. */
+	/* Bad numbers change nothing. */
 	EXPECT_EQ(-EINVAL, ns_keep(self->fd, 0));
 	EXPECT_EQ(-EINVAL, ns_keep(self->fd, PERF_PERSIST_KEEP_MAX + 1));
 	EXPECT_EQ(-EINVAL, ns_keep(self->fd, ~0U));
@@ -445,7 +447,7 @@ static int wait_for_spares(int fd, unsigned int nr)
 	}
 }
 
-/* Without memory a spare is enough, and without one nothing is lost. */
+/* With no memory left to lock, a spare is enough. Without a spare, no record is lost. */
 static int spares_child(struct __test_metadata *_metadata, const char *ns, int cpu)
 {
 	struct rlimit limit = { 2 * ring_len(PAGES), 2 * ring_len(PAGES) };
@@ -457,7 +459,7 @@ static int spares_child(struct __test_metadata *_metadata, const char *ns, int c
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY, cap_bit(CAP_PERFMON)))
 		return 1;
-	/* It is not this that pays for the first one, as perf_event_mlock_kb does. */
+	/* perf_event_mlock_kb covers the first buffer, and not this limit. */
 	if (ns_create(&m, &attr, cpu, PAGES, ns, &id))
 		return 2;
 	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
@@ -478,7 +480,7 @@ static int spares_child(struct __test_metadata *_metadata, const char *ns, int c
 	}
 	if (heard_in(id, 0, cpu, "still") != 1)
 		return 8;
-	/* What is freed can be used again, as soon as nobody tries to make spares of it. */
+	/* Freed memory can be used again when nobody tries to make spares of it. */
 	if (ns_kill(second.ns_id))
 		return 9;
 	for (i = 0; (err = take(fd, &s)) == -EPERM && i < 10000; i++)
@@ -488,6 +490,7 @@ static int spares_child(struct __test_metadata *_metadata, const char *ns, int c
 	return heard_in(s.ns_id, 0, cpu, "still") == 1 ? 0 : 10;
 }
 
+/* Spares are made, replaced after use, and charged to the owner. */
 TEST_F(snapshot, spares)
 {
 	struct perf_event_snapshot s = {};
@@ -497,7 +500,7 @@ TEST_F(snapshot, spares)
 	if (geteuid())
 		SKIP(return, "needs root");
 	snprintf(name, sizeof(name), "%s-2", self->ns);
-	/* A sweep that comes later deletes as root. */
+	/* In a child, as the sweep must delete as root. */
 	child = fork_child();
 	if (!child)
 		_exit(spares_child(_metadata, name, self->cpu));
@@ -512,13 +515,14 @@ TEST_F(snapshot, spares)
 	ASSERT_EQ(0, ns_spares(self->fd, 1));
 	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
 
-	/* They are for the members that there are. */
+	/* Spares fit the members that there are. */
 	ASSERT_EQ(0, persist_join(counter_open(self->cpu), self->id));
 	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
 	ASSERT_EQ(0, take(self->fd, &s));
 	EXPECT_EQ(2, ns_count(s.ns_id));
 }
 
+/* CLEAR empties the buffers, and makes no snapshot. */
 TEST_F(snapshot, clear)
 {
 	struct perf_event_persist_member p;
@@ -537,6 +541,7 @@ TEST_F(snapshot, clear)
 	EXPECT_EQ(1, heard(-1, self->m.map, "before"));
 }
 
+/* RESIZE takes a snapshot, and gives a member a buffer of another size. */
 TEST_F(snapshot, resize)
 {
 	struct perf_event_snapshot s;
@@ -557,7 +562,7 @@ TEST_F(snapshot, resize)
 	ASSERT_EQ(0, get_member(self->m.fd, &p));
 	EXPECT_EQ(4 * PAGES * page_size(), p.buffer_size);
 
-	/* From here on it is that large, with the spare, too. */
+	/* From here on, new buffers and spares have that size. */
 	EXPECT_EQ(0, wait_for_spares(self->fd, 1));
 	s = (struct perf_event_snapshot){};
 	ASSERT_EQ(0, take(self->fd, &s));
@@ -565,6 +570,7 @@ TEST_F(snapshot, resize)
 	EXPECT_EQ(4 * PAGES * page_size(), p.buffer_size);
 }
 
+/* Bad arguments are refused, and change nothing. */
 TEST_F(snapshot, bad_input)
 {
 	struct {
@@ -597,14 +603,14 @@ TEST_F(snapshot, bad_input)
 	EXPECT_EQ(-EFAULT, event_ioctl(self->fd, PERF_EVENT_IOC_RESIZE, (long)s));
 	EXPECT_EQ(-EINVAL, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 1));
 
-	/* Nothing of that did anything; a size that is larger than needed is fine. */
+	/* Nothing has happened. A size that is larger than needed is fine. */
 	EXPECT_EQ(0, ns_lookup(self->snap));
 	memset(&big, 0, sizeof(big));
 	s->size = sizeof(big);
 	EXPECT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_SNAPSHOT, (long)s));
 	EXPECT_EQ(1, s->number);
 
-	/* Who only reads takes none, and there is none of a snapshot. */
+	/* A reader cannot take a snapshot, and nobody can take one of a snapshot. */
 	fd = ns_open(self->id, 0);
 	ASSERT_LE(0, fd);
 	memset(s, 0, sizeof(*s));
@@ -626,7 +632,7 @@ TEST_F(snapshot, bad_input)
 	EXPECT_EQ(-ENODEV, ns_keep(self->fd, 1));
 }
 
-/* The limit of members is for those of snapshots, too. */
+/* Members of snapshots count for the limit as well. */
 TEST_F(snapshot, limit)
 {
 	struct perf_event_snapshot s = {};
@@ -642,7 +648,7 @@ TEST_F(snapshot, limit)
 	EXPECT_EQ(1, heard_in(s.ns_id, 0, self->cpu, "before"));
 }
 
-/* Whoever writes to the buffer of a member goes on in the new one. */
+/* Every event that writes to the buffer of a member goes on in the new buffer. */
 TEST_F(snapshot, redirected)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -672,7 +678,7 @@ TEST_F(snapshot, redirected)
 	EXPECT_EQ(sampled(member, map), sampled(other, map));
 	EXPECT_LE(4, sampled(member, self->m.map));
 
-	/* In the snapshot as in the namespace */
+	/* Snapshot and namespace both tell whose buffer it is. */
 	snap_fd = member_reopen(s.ns_id, event_id(member), -1, 0);
 	ASSERT_LE(0, snap_fd);
 	ASSERT_EQ(0, get_member(snap_fd, &p));
@@ -682,7 +688,7 @@ TEST_F(snapshot, redirected)
 	EXPECT_EQ(event_id(self->m.fd), p.output_id);
 	EXPECT_EQ(-EBUSY, event_ioctl(member, PERF_EVENT_IOC_SET_OUTPUT, -1));
 
-	/* Both can leave, and the buffer goes. */
+	/* Both events can leave, and the buffer goes. */
 	EXPECT_EQ(0, persist_claim(member));
 	close(member);
 	EXPECT_EQ(0, event_ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, -1));
@@ -691,7 +697,7 @@ TEST_F(snapshot, redirected)
 	munmap(map, ring_len(PAGES));
 }
 
-/* Who reads a snapshot has to be allowed to read what was recorded. */
+/* Reading a snapshot requires the right to what was recorded. */
 TEST_F(snapshot, rights)
 {
 	struct perf_event_snapshot s = {};
@@ -726,7 +732,7 @@ TEST_F(snapshot, rights)
 	write_file(PARANOID, old);
 }
 
-/* All that wrote to a buffer count, whichever was there first. */
+/* It requires the right to every event that wrote to the buffer, whichever was first. */
 TEST_F(snapshot, rights_of_writers)
 {
 	struct perf_event_attr raw, user = fault_attr(1);
@@ -750,7 +756,7 @@ TEST_F(snapshot, rights_of_writers)
 
 	ASSERT_EQ(0, take_one(self->id, &plain));
 
-	/* 0: all of a CPU, but not the fields of tracepoints */
+	/* At level 0, everybody may record a CPU, but not the fields of tracepoints. */
 	ASSERT_EQ(0, set_paranoid(0));
 	child = fork_child();
 	if (!child) {
@@ -769,7 +775,7 @@ TEST_F(snapshot, rights_of_writers)
 	write_file(PARANOID, old);
 }
 
-/* It is not the snapshot that keeps an event going. */
+/* A snapshot does not keep an event going. */
 TEST_F(snapshot, claimed)
 {
 	struct perf_event_attr attr = fault_attr(1);
@@ -800,7 +806,7 @@ TEST_F(snapshot, claimed)
 	EXPECT_EQ(2, ns_count(s.ns_id));
 }
 
-/* A CPU goes and comes back; the snapshot has nothing to do with it. */
+/* A CPU that goes and comes back changes nothing in a snapshot. */
 TEST_F(snapshot, hotplug)
 {
 	struct perf_event_attr attr = say_attr();
@@ -827,7 +833,7 @@ TEST_F(snapshot, hotplug)
 	EXPECT_EQ(0, heard_in(snap, 0, self->cpu2, "before"));
 }
 
-/* Who may change it does not spend its owner's memory as he likes. */
+/* A user who may change a namespace cannot increase what its owner pays. */
 TEST_F(snapshot, others)
 {
 	struct perf_event_snapshot s = {};
@@ -867,8 +873,8 @@ TEST_F(snapshot, others)
 }
 
 /*
- * A namespace whose buffers somebody goes on to have mapped: how they come to be of
- * no use to it. H22
+ * A namespace whose buffers somebody keeps mapped, and the ways in which it stops using
+ * them. H22
  */
 enum way { MAP_SNAPSHOT, MAP_AND_DELETE, MAP_LIVE, MAP_AND_CLEAR, MAP_AND_RESIZE };
 
@@ -938,7 +944,7 @@ FIXTURE_TEARDOWN_PARENT(bounded)
 	persist_sweep();
 }
 
-/* All of a buffer that is mapped, whatever its size */
+/* A mapping of a whole buffer of any size */
 struct held {
 	void	*map;
 	size_t	len;
@@ -963,7 +969,7 @@ static int hold(struct held *h, __u64 ns, int cpu)
 	return err;
 }
 
-/* Maps one buffer more that the namespace has no use for. */
+/* Maps one more buffer that the namespace no longer uses. */
 static int hold_one(struct held *h, enum way how, __u64 ns, int ns_fd, int cpu)
 {
 	struct perf_event_snapshot s = {};
@@ -1008,7 +1014,7 @@ static int hold_all(enum way how, unsigned int spares, __u64 ns, int cpu)
 	struct held held[ROUNDS], one;
 	int fd, i, nr, err = 0;
 
-	/* Only its owner may resize it. */
+	/* Only the owner may resize. */
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) ||
 	    (how != MAP_AND_RESIZE && become(NOBODY, cap_bit(CAP_PERFMON))))
 		return 1;
@@ -1029,13 +1035,13 @@ static int hold_all(enum way how, unsigned int spares, __u64 ns, int cpu)
 		ksft_print_msg("%d of them\n", nr);
 		return 4;
 	}
-	/* It stays so, and goes on recording. */
+	/* More is refused again, and the namespace goes on recording. */
 	if (hold_one(&one, how, ns, fd, cpu) != -EBUSY)
 		return 5;
 	say("goes on");
 	if (heard_in(ns, 0, cpu, "goes on") != 1)
 		return 6;
-	/* As soon as there is room it is for one more. */
+	/* A buffer that is unmapped makes room for one more. */
 	munmap(held[0].map, held[0].len);
 	if (hold_one(&held[0], how, ns, fd, cpu))
 		return 7;
@@ -1045,11 +1051,11 @@ static int hold_all(enum way how, unsigned int spares, __u64 ns, int cpu)
 		if (hold_one(&held[i], how, ns, fd, cpu))
 			return 8;
 	}
-	/* The rest goes with the process. */
+	/* The exit unmaps the rest. */
 	return 0;
 }
 
-/* Whatever readers do, what it all takes is bounded. */
+/* Whatever readers do, the number of buffers is bounded. */
 TEST_F(bounded, by_readers)
 {
 	struct perf_event_snapshot s = {};
@@ -1067,7 +1073,7 @@ TEST_F(bounded, by_readers)
 	ASSERT_EQ(0, ns_delete(self->fd));
 }
 
-/* The same with buffers whose memory can be told from what else goes on. H22 */
+/* The same with buffers so large that their memory shows. H22 */
 #define BIG		(4UL << 20)
 #define SET		(2 * (BIG + page_size()) >> 10) /* kB of two of them */
 #define SLACK		(8L << 10) /* kB that others may take or give back */
@@ -1081,8 +1087,8 @@ FIXTURE(memory)
 };
 
 /*
- * kB, with the pages that CPUs keep on lists of their own: there are tens of megabytes of
- * them, which the kernel takes for used.
+ * Returns the available kB, including pages that CPUs keep on lists of their own. These
+ * are tens of megabytes, and the kernel counts them as used.
  */
 static long available(void)
 {
@@ -1107,7 +1113,7 @@ static long available(void)
 	return kb;
 }
 
-/* Until all but @kb of what there was @before is there again: some of it takes a while. */
+/* Waits until all but @kb of what was available @before is back. Some of it takes a while. */
 static bool is_back(long before, long kb)
 {
 	int i;
@@ -1128,7 +1134,7 @@ FIXTURE_SETUP(memory)
 		SKIP(return, "%s", missing);
 	if (geteuid())
 		SKIP(return, "needs root");
-	/* Twice as much as it may come to, and what all of the rounds would take */
+	/* Twice what all rounds would take, if nothing bounded them */
 	if (available() < (2 * ROUNDS) * (long)SET)
 		SKIP(return, "needs %lu MB", 2 * ROUNDS * SET >> 10);
 	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu, BIG / page_size(), self->ns, &self->id));
@@ -1145,7 +1151,7 @@ FIXTURE_TEARDOWN_PARENT(memory)
 	persist_sweep();
 }
 
-/* Both buffers of a snapshot */
+/* Maps both buffers of a snapshot. */
 static int hold_both(__u64 ns)
 {
 	struct perf_event_persist_member p = {};
@@ -1166,7 +1172,7 @@ static int hold_both(__u64 ns)
 	return nr == 2 ? 0 : -EIO;
 }
 
-/* Tries to hold on to as many snapshots as it can get. */
+/* Tries to hold as many snapshots as it can get. */
 static int hold_memory(__u64 ns, long before)
 {
 	struct rlimit limit = { 64 << 10, 64 << 10 };
@@ -1182,7 +1188,7 @@ static int hold_memory(__u64 ns, long before)
 		struct perf_event_snapshot s = {};
 
 		err = take(fd, &s);
-		/* Once it is refused, it is for as long as nothing is let go. */
+		/* Once refused, a snapshot is refused as long as nothing is unmapped. */
 		if (err ? err != -EBUSY : nr < i) {
 			ksft_print_msg("round %d: %d\n", i, err);
 			return 3;
@@ -1202,7 +1208,7 @@ static int hold_memory(__u64 ns, long before)
 	return taken < (nr - 1) * (long)SET - SLACK ? 7 : 0;
 }
 
-/* What a reader takes of others' memory is bounded, and back when it ends. */
+/* The memory that a reader can hold is bounded, and is back when the reader ends. */
 TEST_F(memory, bounded)
 {
 	long before = available();
@@ -1215,7 +1221,7 @@ TEST_F(memory, bounded)
 		if (!pid)
 			_exit(hold_memory(self->id, before));
 		EXPECT_EQ(0, child_status(pid));
-		/* Snapshots that may be kept are. */
+		/* Snapshots that may be kept are still there. */
 		EXPECT_TRUE(is_back(before, PERF_PERSIST_KEEP_DEFAULT * SET));
 	}
 	ASSERT_EQ(0, ns_delete(self->fd));
@@ -1223,7 +1229,7 @@ TEST_F(memory, bounded)
 	EXPECT_TRUE(is_back(before, 0));
 }
 
-/* What a new buffer looks like before anybody writes to it */
+/* Whether a buffer is as if nobody had written to it */
 static bool is_empty(__u64 ns, int cpu)
 {
 	struct perf_event_mmap_page *page;
@@ -1241,7 +1247,7 @@ static bool is_empty(__u64 ns, int cpu)
 	return empty;
 }
 
-/* As an owner who may lock just what it takes to keep all snapshots, and no more */
+/* Takes snapshots again and again, as an owner who may lock just enough to keep all. */
 static int take_for_ever(const char *name, int cpu)
 {
 	const rlim_t most = PERF_PERSIST_KEEP_DEFAULT * ring_len(PAGES);
@@ -1272,13 +1278,13 @@ static int take_for_ever(const char *name, int cpu)
 		if (!is_empty(id, cpu))
 			return 5;
 	}
-	/* A spare would be one more than it may lock. */
+	/* A spare would be more than the owner may lock. */
 	if (ns_spares(fd, 1) != -EPERM)
 		return 6;
 	return ns_delete(fd) ? 7 : 0;
 }
 
-/* H28: The oldest one makes room for the next one. */
+/* H28: at the limit, the oldest snapshot makes room for the next one. */
 TEST_F(snapshot, at_the_limit)
 {
 	char name[NS_ROOM + 8];
@@ -1295,20 +1301,21 @@ TEST_F(snapshot, at_the_limit)
 }
 
 /*
- * Writers on all CPUs number their records, as many between two snapshots as fit
- * into a buffer, while snapshots are taken: each number is there exactly once.
+ * Writers on all CPUs number their records while snapshots are taken. Between two of
+ * them, a writer makes as many records as fit into a buffer. Each number must be there
+ * exactly once.
  */
 #define NR_PAGES	16
 #define PER_ROUND	256	/* records of a CPU between two snapshots */
 
 struct numbers {
-	int	running;		/* how many writers are */
+	int	running;		/* number of writers that run */
 	int	stop;
 	__u64	allowed;		/* the last number that may be written */
-	__u64	done[MAX_CPUS];		/* the last one that is */
+	__u64	done[MAX_CPUS];		/* the last one that is written */
 };
 
-/* Of raw_syscalls:sys_enter: the number is the first argument. */
+/* A sample of raw_syscalls:sys_enter. The number is the first argument. */
 struct call {
 	struct perf_event_header hdr;
 	__u64	id;
@@ -1344,7 +1351,7 @@ static int filter_writer(int fd, pid_t pid)
 	return neg_errno(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter));
 }
 
-/* Records come newest first; counts those that do not follow, and moves @next on. */
+/* Counts the records that are out of order, newest first, and moves @next on. */
 static int check_numbers(const void *map, __u64 *next)
 {
 	const struct perf_event_mmap_page *page = map;
@@ -1354,7 +1361,7 @@ static int check_numbers(const void *map, __u64 *next)
 	unsigned int i;
 	int bad = 0;
 
-	/* Nothing may have been overwritten, or the pace was wrong. */
+	/* If a record was overwritten, the pace was wrong. */
 	if (-pos > size)
 		return 1000000;
 	for (nr = 0; pos < 0; ) {
@@ -1401,6 +1408,7 @@ static int check_snapshot(__u64 snap, int nr_cpus, const int *cpus, __u64 *next)
 	return bad;
 }
 
+/* Each record is in exactly one snapshot, wherever the snapshot meets its writer. */
 TEST_F(snapshot, numbers)
 {
 	const char *env = getenv("SNAPSHOTS");
@@ -1422,7 +1430,7 @@ TEST_F(snapshot, numbers)
 		      -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)shared);
 
-	/* All that this may run on, but for being bound to the first one. */
+	/* Use all CPUs again: persist_begin() has bound this process to the first. */
 	CPU_ZERO(&set);
 	for (i = 0; i < MAX_CPUS; i++)
 		CPU_SET(i, &set);
@@ -1447,13 +1455,13 @@ TEST_F(snapshot, numbers)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, ns_spares(fd, 2));
 
-	/* A child that has only begun asks for its parent, too, without a number. */
+	/* A child that starts calls getppid() as well, without a number. */
 	while (__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE) < nr_cpus)
 		sched_yield();
 	ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 
 	ASSERT_EQ(0, ns_keep(fd, 4));
-	/* As many as it takes until some writer was found in the middle of its round. */
+	/* Go on until some writer was found in the middle of its round. */
 	for (n = 0; (n < snapshots || (n < 100 * snapshots && !split && nr_cpus > 1)) && !bad;
 	     n++) {
 		__u64 begun = shared->allowed + n % (PER_ROUND / 2);
@@ -1468,7 +1476,10 @@ TEST_F(snapshot, numbers)
 		EXPECT_EQ(0, bad) {
 			TH_LOG("snapshot %d", s.number);
 		}
-		/* The pace: what was allowed before this snapshot is in it, or in the next. */
+		/*
+		 * The pace: records that were allowed before this snapshot are in it, or
+		 * in the next.
+		 */
 		for (i = 0; i < nr_cpus; i++) {
 			while (__atomic_load_n(&shared->done[i], __ATOMIC_ACQUIRE) <
 			       __atomic_load_n(&shared->allowed, __ATOMIC_ACQUIRE))
@@ -1479,18 +1490,18 @@ TEST_F(snapshot, numbers)
 	for (i = 0; i < nr_cpus; i++)
 		EXPECT_EQ(0, child_status(pids[i]));
 
-	/* What came after the last one */
+	/* Records after the last snapshot */
 	ASSERT_EQ(0, take(fd, &s));
 	EXPECT_EQ(0, check_snapshot(s.ns_id, nr_cpus, cpus, next));
 	for (i = 0; i < nr_cpus; i++)
 		EXPECT_EQ(shared->done[i] + 1, next[i]);
-	/* On one CPU who takes it has the CPU. */
+	/* With one CPU, no writer runs meanwhile. */
 	EXPECT_TRUE(split > 0 || nr_cpus == 1);
 	ksft_print_msg("%d snapshots, %d CPUs, %llu records each; %d times in the middle of them\n",
 		       n, nr_cpus, (unsigned long long)shared->allowed, split);
 }
 
-/* How many programs its tracepoint runs */
+/* Returns how many programs the tracepoint of @fd runs. */
 static int count_programs(int fd)
 {
 	struct perf_event_query_bpf query = {};
@@ -1529,7 +1540,7 @@ TEST_F(snapshot, deleted_program)
 	EXPECT_EQ(before, count_programs(other));
 	EXPECT_NE(0, ns_lookup(self->snap));
 
-	/* The same when it was claimed from the namespace before */
+	/* The same when the event was claimed before */
 	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, self->ns, &id));
 	ASSERT_EQ(0, event_ioctl(m.fd, PERF_EVENT_IOC_SET_BPF, prog));
 	ASSERT_EQ(0, take_one(id, &snap));
@@ -1540,7 +1551,7 @@ TEST_F(snapshot, deleted_program)
 	EXPECT_EQ(1, ns_count(snap));
 }
 
-/* Whoever resumes the output while buffers are being replaced has it resumed. */
+/* Output that is resumed while buffers are being replaced is resumed. */
 TEST_F(snapshot, resume_race)
 {
 	struct perf_event_attr attr = say_attr();
@@ -1553,7 +1564,7 @@ TEST_F(snapshot, resume_race)
 
 	if (self->cpu2 < 0)
 		SKIP(return, "one CPU");
-	/* There is a while between the first buffer and the last. */
+	/* Many members: replacing all of their buffers takes a while. */
 	attr.read_format = PERF_FORMAT_LOST;
 	for (i = 0; i < 250; i++) {
 		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
@@ -1569,7 +1580,7 @@ TEST_F(snapshot, resume_race)
 	if (!pid) {
 		pin(self->cpu2);
 		for (i = 0; i < RESUMES; i++) {
-			/* A snapshot without a name, which is sooner done */
+			/* Like a snapshot, and sooner done */
 			if (event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0))
 				_exit(1);
 		}
@@ -1587,7 +1598,10 @@ TEST_F(snapshot, resume_race)
 		EXPECT_EQ(0, status);
 }
 
-/* Two who meet once in each round: @go is the round, @done the last one that is over. */
+/*
+ * Two processes that meet once in each round. @go is the round, @done the last one that
+ * is over.
+ */
 struct pace {
 	int	go, open, done;
 	__u64	snap;
@@ -1612,7 +1626,7 @@ static void set_round(int *at, int round)
 	__atomic_store_n(at, round, __ATOMIC_RELEASE);
 }
 
-/* Each from a somewhat other moment on */
+/* Delays each round by another time. */
 static void stagger(int round)
 {
 	int i;
@@ -1623,7 +1637,10 @@ static void stagger(int round)
 
 #define MEETINGS	200
 
-/* Opens what there is in each round, and maps it while it goes; false: not as it should. */
+/*
+ * In each round, opens the snapshot and maps it while it goes. Returns false if that went
+ * wrong.
+ */
 static bool map_in_rounds(struct pace *pace, int cpu)
 {
 	int round, fd;
@@ -1641,7 +1658,7 @@ static bool map_in_rounds(struct pace *pace, int cpu)
 		if (map == MAP_FAILED && errno != ENODEV)
 			return false;
 		if (map != MAP_FAILED) {
-			/* It is all there, for as long as it is mapped. */
+			/* All of it is there as long as it is mapped. */
 			if (heard(-1, map, "goes") != 1)
 				return false;
 			wait_round(&pace->done, round);
@@ -1657,7 +1674,7 @@ static bool map_in_rounds(struct pace *pace, int cpu)
 	return true;
 }
 
-/* Who maps a snapshot that is deleted, or trimmed, at that moment has it or does not. H21 */
+/* A snapshot that is mapped while it is deleted or trimmed is mapped whole, or not at all. H21 */
 TEST_F(snapshot, map_while_it_goes)
 {
 	struct perf_event_snapshot s = {};
@@ -1667,7 +1684,7 @@ TEST_F(snapshot, map_while_it_goes)
 
 	ASSERT_NE(NULL, pace);
 	ASSERT_EQ(0, ns_keep(self->fd, 1));
-	/* It would be one of the few that may be mapped and gone. */
+	/* After a snapshot, it would count as one of the few old buffers that may stay mapped. */
 	member_close(&self->m);
 	pid = fork_child();
 	ASSERT_LE(0, pid);
@@ -1678,7 +1695,7 @@ TEST_F(snapshot, map_while_it_goes)
 	}
 	for (round = 1; round <= MEETINGS; round++) {
 		say("goes");
-		/* Until the other one has let go of what it mapped in the last round */
+		/* Wait until the other process has unmapped the buffer of the last round. */
 		while ((err = take(self->fd, &s)) == -EBUSY)
 			sched_yield();
 		ASSERT_EQ(0, err);
@@ -1686,14 +1703,14 @@ TEST_F(snapshot, map_while_it_goes)
 		set_round(&pace->go, round);
 		wait_round(&pace->open, round);
 		stagger(round);
-		/* By hand, or as there is a newer one */
+		/* By hand, or because of a newer one */
 		ASSERT_EQ(0, round % 2 ? ns_kill(s.ns_id) : take(self->fd, &s));
 		set_round(&pace->done, round);
 	}
 	EXPECT_EQ(0, child_status(pid));
 }
 
-/* Each round pauses or resumes through @fd what @m has the buffer of, while that is replaced. */
+/* In each round, pauses or resumes the buffer of @m through @fd while it is replaced. */
 static void pause_in_rounds(struct __test_metadata *_metadata, int ns_fd, const struct member *m,
 			    int fd, int cpu2)
 {
@@ -1720,7 +1737,7 @@ static void pause_in_rounds(struct __test_metadata *_metadata, int ns_fd, const 
 	}
 	for (round = 1; round <= MEETINGS; round++) {
 		paused = round % 2;
-		/* With a spare it is replaced at once. */
+		/* With a spare, the buffer is replaced at once. */
 		ASSERT_EQ(0, wait_for_spares(ns_fd, 1));
 		set_round(&pace->go, round);
 		stagger(round / 2);
@@ -1739,7 +1756,7 @@ static void pause_in_rounds(struct __test_metadata *_metadata, int ns_fd, const 
 	EXPECT_EQ(0, child_status(pid));
 }
 
-/* PAUSE_OUTPUT counts, whichever buffer it meets, and through whom it comes. H30 */
+/* PAUSE_OUTPUT holds whichever buffer it meets, through the owner or a redirected event. H30 */
 TEST_F(snapshot, pause_race)
 {
 	struct perf_event_attr attr = say_attr();
@@ -1752,7 +1769,7 @@ TEST_F(snapshot, pause_race)
 	ASSERT_LE(0, guest);
 	ASSERT_EQ(0, event_ioctl(guest, PERF_EVENT_IOC_SET_OUTPUT, self->m.fd));
 	ASSERT_EQ(0, persist_join(guest, self->id));
-	/* There is a while between the first buffer and the last. */
+	/* Many members: replacing all of their buffers takes a while. */
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
 		ASSERT_EQ(0, persist_join(m.fd, self->id));
@@ -1764,8 +1781,8 @@ TEST_F(snapshot, pause_race)
 }
 
 /*
- * What tells of tasks stays where it is, and is in each snapshot: it names the samples
- * of later ones, too.
+ * A buffer that tells of tasks is not replaced, and each snapshot has a copy of it. So it
+ * names the samples of later snapshots, too.
  */
 TEST_F(snapshot, tasks_stay)
 {
@@ -1793,13 +1810,13 @@ TEST_F(snapshot, tasks_stay)
 	ASSERT_EQ(0, get_member(m.fd, &p));
 	EXPECT_EQ(0, p.buffer_seq);
 
-	/* The copy is the snapshot's: it counts once, and goes with it. */
+	/* The copy belongs to the snapshot: it counts once, and goes with it. */
 	for (i = 0; i < 3 * PERF_PERSIST_KEEP_DEFAULT; i++) {
 		ASSERT_EQ(0, take(self->fd, &s));
 		ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
 	}
 
-	/* A copy while it is written to, and wraps, is whole. */
+	/* A copy of a buffer that has wrapped is whole. */
 	for (i = 0; i < 1000; i++)
 		say("fill");
 	ASSERT_EQ(0, take(self->fd, &s));
@@ -1811,7 +1828,7 @@ TEST_F(snapshot, tasks_stay)
 	EXPECT_EQ(PAGES * page_size(), p.buffer_size);
 }
 
-/* All at once: taken, opened, mapped, trimmed and deleted by many. */
+/* Many processes take, open, map, trim and delete snapshots at once. */
 TEST_F(snapshot, race)
 {
 	pid_t pids[6];
@@ -1836,7 +1853,7 @@ TEST_F(snapshot, race)
 			switch (i) {
 			case 0:
 			case 1:
-				/* Those who map are also those who do not let go. */
+				/* EBUSY: those who map do not always unmap. */
 				if (ns_keep(self->fd, 1 + rand() % 4))
 					_exit(5);
 				err = take(self->fd, &s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can be done to a namespace as a whole: STOP freezes its buffers, RESUME lets them
- * go on, and SET_NOTE attaches a text.
+ * Ioctls for a whole namespace: STOP freezes its buffers, RESUME lets them go on, and
+ * SET_NOTE attaches a text.
  */
 #include "persistent.h"
 #include "../busy.h"
@@ -47,7 +47,7 @@ static __u64 snapshot(int ns_fd)
 	return ns_snapshot(ns_fd, &id) ? 0 : id;
 }
 
-/* Flags of the namespace; those of a member are in *@member. */
+/* Returns the flags of the namespace, and stores those of its first member. */
 static __u32 flags_of(int ns_fd, __u32 *member)
 {
 	struct perf_event_persist_member p = {};
@@ -71,7 +71,7 @@ static int pause_output(int fd, int pause)
 	return event_ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause);
 }
 
-/* Whether the namespace is stopped, and the output of the member paused, is told apart. */
+/* Whether the namespace is stopped and whether the member is paused are separate flags. */
 #define EXPECT_FLAGS(_expected)								\
 	do {										\
 		__u32 _member, _ns = flags_of(self->fd, &_member);			\
@@ -81,7 +81,7 @@ static int pause_output(int fd, int pause)
 		EXPECT_EQ(_flags, _member);						\
 	} while (0)
 
-/* A stop does not end by PAUSE_OUTPUT, and a pause does not end by RESUME. */
+/* PAUSE_OUTPUT does not end a stop, and RESUME does not end a pause. */
 TEST_F(stop, pause)
 {
 	ASSERT_EQ(0, pause_output(self->m.fd, 1));
@@ -100,7 +100,7 @@ TEST_F(stop, pause)
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
 }
 
-/* While it is stopped, PAUSE_OUTPUT is for after that. */
+/* In a stopped namespace, PAUSE_OUTPUT takes effect after the stop. */
 TEST_F(stop, pause_meanwhile)
 {
 	ASSERT_EQ(0, ns_stop(self->fd));
@@ -122,7 +122,7 @@ TEST_F(stop, pause_meanwhile)
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
 }
 
-/* The buffer that comes with a snapshot is paused as the old one was, stopped or not. */
+/* After a snapshot, the new buffer is paused if the old one was, stopped or not. */
 TEST_F(stop, pause_snapshot)
 {
 	ASSERT_EQ(0, pause_output(self->m.fd, 1));
@@ -145,7 +145,7 @@ TEST_F(stop, pause_snapshot)
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
 }
 
-/* An event that leaves a stopped namespace is as paused as it was on its own. */
+/* An event that leaves a stopped namespace is paused only if it was on its own. */
 TEST_F(stop, pause_claim)
 {
 	struct perf_event_attr attr = say_attr();
@@ -165,7 +165,7 @@ TEST_F(stop, pause_claim)
 	}
 }
 
-/* Who takes an event back from a namespace that is stopped has one that records. */
+/* An event that is claimed from a stopped namespace records again. */
 TEST_F(stop, claim)
 {
 	struct perf_event_attr attr = say_attr();
@@ -184,7 +184,7 @@ TEST_F(stop, claim)
 	member_close(&other);
 }
 
-/* Not a record after a stop, each one after it goes on. What came meanwhile is missed. */
+/* After STOP no record is written, after RESUME all are. Those in between are missed. */
 TEST_F(stop, exact)
 {
 	struct perf_event_persist_member p;
@@ -231,7 +231,7 @@ TEST_F(stop, exact)
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "stopped"));
 }
 
-/* Each record that a stop kept from being written is missed, and none of them is lost. */
+/* A record that was not written because of a stop is missed, and not lost. */
 TEST_F(stop, missed)
 {
 	struct perf_event_persist_member p;
@@ -268,12 +268,12 @@ TEST_F(stop, missed)
 		EXPECT_EQ(0, p.lost);
 	}
 	EXPECT_EQ(6, sampled(m.fd, m.map));
-	/* A read() counts all that is not there. */
+	/* read() counts all records that are not there. */
 	ASSERT_EQ(sizeof(value), read(m.fd, &value, sizeof(value)));
 	EXPECT_EQ(15, value.lost);
 }
 
-/* Twice is as good as once. */
+/* Stopping or resuming twice is the same as once. */
 TEST_F(stop, twice)
 {
 	struct perf_event_persist_member p;
@@ -296,7 +296,7 @@ TEST_F(stop, twice)
 	EXPECT_EQ(0, heard(self->m.fd, self->m.map, "missed"));
 }
 
-/* Whoever waits for changes is told. */
+/* poll() reports that the namespace stops, and that it goes on. */
 TEST_F(stop, poll)
 {
 	struct perf_event_persist info;
@@ -311,7 +311,7 @@ TEST_F(stop, poll)
 	EXPECT_EQ(POLLPRI, poll_now(self->reader));
 }
 
-/* Enabling is one thing, stopping another. */
+/* Enabling does not end a stop, and RESUME does not enable. */
 TEST_F(stop, enable)
 {
 	struct perf_event_persist_member p;
@@ -338,7 +338,7 @@ TEST_F(stop, enable)
 	EXPECT_EQ(1, heard(self->m.fd, self->m.map, "both"));
 }
 
-/* A snapshot by hand has what was frozen, and the new buffers are stopped, too. */
+/* A snapshot by hand has the frozen records, and the new buffers are stopped too. */
 TEST_F(stop, snapshot)
 {
 	struct perf_event_persist_member p;
@@ -361,13 +361,13 @@ TEST_F(stop, snapshot)
 	EXPECT_LE(2, p.missed);
 	EXPECT_EQ(0, p.lost);
 
-	/* So are those of CLEAR. */
+	/* So are the new buffers after CLEAR. */
 	ASSERT_EQ(0, event_ioctl(self->fd, PERF_EVENT_IOC_CLEAR, 0));
 	say("missed");
 	EXPECT_STOPPED(true);
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "missed"));
 
-	/* A snapshot is not stopped: nothing ever comes. */
+	/* The snapshot is not stopped: nothing is ever written to it. */
 	fd = member_reopen(snap, 0, self->cpu, 0);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, get_persist(fd, &info));
@@ -384,7 +384,7 @@ TEST_F(stop, snapshot)
 	EXPECT_EQ(0, p.lost);
 }
 
-/* Members that come later are stopped, and go on, with the others. */
+/* Members that join a stopped namespace are stopped, and go on with the others. */
 TEST_F(stop, join)
 {
 	struct perf_event_attr attr = say_attr();
@@ -431,7 +431,7 @@ TEST_F(stop, redirected)
 	EXPECT_LE(before + 4, sampled(fd, self->m.map));
 }
 
-/* While all CPUs record, none does after a stop that has returned. */
+/* While all CPUs record, no record is written after a stop has returned. */
 TEST_F(stop, all_cpus)
 {
 	struct perf_event_persist_member p = {};
@@ -475,7 +475,7 @@ TEST_F(stop, all_cpus)
 	}
 	heads[0][0] = 0;
 	for (round = 0; round < ROUNDS; round++) {
-		/* Until each of them has written since the last round */
+		/* Wait until each CPU has written since the last round. */
 		for (i = 0; i < nr; i++) {
 			do {
 				ASSERT_EQ(0, get_member(fds[i], &p));
@@ -487,7 +487,7 @@ TEST_F(stop, all_cpus)
 			moved += round && (__s64)p.head != heads[0][i];
 			heads[0][i] = p.head;
 		}
-		/* Each has tried to, since. */
+		/* Wait until each CPU has tried to write since then. */
 		for (i = 0; i < nr; i++) {
 			__u64 missed;
 
@@ -510,7 +510,7 @@ TEST_F(stop, all_cpus)
 	ASSERT_EQ(0, ns_delete(fd));
 }
 
-/* Who may do it, to what, and how */
+/* STOP and RESUME require write access and no argument, and refuse other objects. */
 TEST_F(stop, refused)
 {
 	int unbound, snap;
@@ -548,7 +548,7 @@ static int note_is(int fd, const char *text)
 	return err ? err : !strcmp(info.note, text);
 }
 
-/* What is attached to a namespace is not to its snapshots, nor the other way round. */
+/* A namespace and its snapshots each have a note of their own. */
 TEST_F(stop, note)
 {
 	struct perf_event_persist info;
@@ -570,7 +570,7 @@ TEST_F(stop, note)
 	EXPECT_EQ(1, note_is(snap, "disk full"));
 	EXPECT_EQ(1, note_is(self->fd, "recorder of \xc3\xa9v\xc3\xa9nements, /1/"));
 
-	/* Another takes its place, of which nothing is left behind a shorter one. */
+	/* A new note replaces the old one, and leaves nothing of a longer one behind. */
 	ASSERT_EQ(0, ns_note(self->fd, "short"));
 	ASSERT_EQ(0, get_persist(self->fd, &info));
 	EXPECT_STREQ("short", info.note);
@@ -583,6 +583,7 @@ TEST_F(stop, note)
 	EXPECT_EQ(1, note_is(snap, ""));
 }
 
+/* A bad note is refused, and so are readers, events and deleted namespaces. */
 TEST_F(stop, note_refused)
 {
 	char text[4096], *page;
@@ -612,7 +613,7 @@ TEST_F(stop, note_refused)
 	EXPECT_EQ(-ENOTTY, ns_note(self->m.fd, "x"));
 	EXPECT_EQ(1, note_is(self->fd, "first"));
 
-	/* The longest one, which ends where the memory does */
+	/* The longest note, which ends where the memory does */
 	page = mmap(NULL, 2 * page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		    -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)page);
@@ -634,8 +635,8 @@ TEST_F(stop, note_refused)
 }
 
 /*
- * A tracepoint that is hit all the time on all CPUs. Records that are being written when
- * something begins are there when it has ended, and no others come.
+ * A tracepoint that is hit all the time on all CPUs. When a call that ends recording
+ * returns, records in progress are written, and no others come.
  */
 FIXTURE(busy)
 {
@@ -653,7 +654,7 @@ FIXTURE_VARIANT(busy)
 	bool	filter;
 };
 
-/* What perf record asks for, with -P or without, something else, and with a filter */
+/* The formats of perf record and of perf record -P, another one, and one with a filter */
 FIXTURE_VARIANT_ADD(busy, usual)
 {
 	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -677,7 +678,7 @@ FIXTURE_VARIANT_ADD(busy, filter)
 	.filter = true,
 };
 
-/* One namespace with a member for each CPU */
+/* Makes one namespace with a member for each CPU. */
 static int busy_create(FIXTURE_DATA(busy) *self, bool filter)
 {
 	int i, err = 0;
@@ -731,7 +732,7 @@ static int event_enable(int fd)
 	return event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-/* While it is on there are new records, and none from the moment that off() returns. */
+/* There are records until off() is called, and no new ones when it has returned. */
 static void switch_off_and_on(struct __test_metadata *_metadata, FIXTURE_DATA(busy) *self,
 			      int (*off)(int fd), int (*on)(int fd))
 {
@@ -756,16 +757,19 @@ static void switch_off_and_on(struct __test_metadata *_metadata, FIXTURE_DATA(bu
 	}
 }
 
+/* No record is written when STOP has returned. */
 TEST_F_TIMEOUT(busy, stop, 1800)
 {
 	switch_off_and_on(_metadata, self, ns_stop, ns_resume);
 }
 
+/* The same for DISABLE */
 TEST_F_TIMEOUT(busy, disable, 1800)
 {
 	switch_off_and_on(_metadata, self, event_disable, event_enable);
 }
 
+/* When a snapshot has been taken, nothing is written to it any more. */
 TEST_F_TIMEOUT(busy, snapshot, 1800)
 {
 	struct perf_event_persist_member p;
@@ -795,7 +799,7 @@ TEST_F_TIMEOUT(busy, snapshot, 1800)
 	}
 }
 
-/* Buffers that a snapshot brings to a stopped namespace are empty from the beginning. */
+/* The new buffers of a stopped namespace stay empty after a snapshot. */
 TEST_F_TIMEOUT(busy, stopped_snapshot, 1800)
 {
 	struct busy *busy = &self->busy;
@@ -823,6 +827,7 @@ TEST_F_TIMEOUT(busy, stopped_snapshot, 1800)
 	}
 }
 
+/* When a namespace has been deleted, nothing is written to its buffers any more. */
 TEST_F_TIMEOUT(busy, delete, 1800)
 {
 	struct busy *busy = &self->busy;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes that do to persistent events whatever can be done, at random, on
- * the same names, while the events fire; now and then one is killed, wherever
- * it is, and another takes its place. H3, H4, H12, H13, H15
+ * Processes do at random whatever can be done to persistent events, on the same names, while
+ * the events fire. Now and then one is killed, wherever it is, and another takes its place.
+ * H3, H4, H12, H13, H15
  *
- * What it looks for is in the kernel's log. Here it sees to it that everything
- * comes back in the end: namespaces, events, BPF programs, locked memory.
+ * Bugs show in the kernel's log. The test itself checks that everything is given back in the
+ * end: namespaces, events, BPF programs, locked memory.
  *
  * usage: stress [-r ROUNDS] [-m MINUTES] [-s SEED] [-w WORKER] [-v]
  *
- * The acts of a worker follow from the seed, its number and how often it was
- * killed before; -w does those of one worker alone.
+ * The seed, the number of a worker and how often it was killed before determine its acts.
+ * -w runs one worker alone.
  */
 #define PERSISTENT_NO_HARNESS
 #include <assert.h>
@@ -31,8 +31,8 @@
 #define MAX_ACTS	64
 
 /*
- * What a descriptor of a worker is. Its mapping goes to a place of its own, so
- * that no act can land on memory that is something else's.
+ * A descriptor of a worker. Its mapping has a place of its own, so that no act can hit
+ * memory that is used otherwise.
  */
 struct slot {
 	int	fd;
@@ -48,7 +48,7 @@ struct worker {
 	bool		alone;		/* nobody else uses the slots */
 	bool		nested;		/* is itself part of an act */
 	struct slot	*slots;
-	__u64		id;		/* of a namespace seen last */
+	__u64		id;		/* of the namespace that was seen last */
 	int		pipe[2];
 };
 
@@ -62,7 +62,7 @@ struct shared {
 
 static struct shared *shared;
 static int cpus[CPU_SETSIZE], nr_cpus;
-static int request[2];		/* numbers of workers that are to be killed */
+static int request[2];		/* numbers of workers that must be killed */
 static int exchange[2];		/* descriptors on their way to anyone */
 static int prog = -1;
 static __u64 tracepoint;	/* 0: there is none */
@@ -87,9 +87,9 @@ static __printf(2, 3) void wrong(struct worker *w, const char *fmt, ...)
 
 #define PATH_ROOM	(sizeof(PERFFS_DIR) + NAME_ROOM + 32)
 
-/* What an act can use */
+/* Helpers of the acts */
 
-/* An act that could not be tried */
+/* The act could not be tried. */
 #define NOT_NOW	1
 
 static unsigned int pick(struct worker *w, unsigned int n)
@@ -144,7 +144,7 @@ static const char *any_name(struct worker *w, char *name)
 	return name;
 }
 
-/* One of the last snapshots, too */
+/* Sometimes one of the last snapshots */
 static __u64 any_ns(struct worker *w)
 {
 	char name[NAME_ROOM];
@@ -180,7 +180,7 @@ static void slot_unmap(struct slot *s)
 	s->pages = -1;
 }
 
-/* With or without its mapping going first. */
+/* The mapping goes first or last. */
 static void slot_close(struct worker *w, struct slot *s)
 {
 	int fd = s->fd;
@@ -277,7 +277,7 @@ static struct perf_event_attr any_attr(struct worker *w)
 	return attr;
 }
 
-/* Makes the events fire, the faults in memory of its own: see reserve(). */
+/* Makes the events fire. The faults are in memory of its own: see reserve(). */
 char noise[1 << 16];
 
 static void make_noise(struct worker *w)
@@ -289,7 +289,7 @@ static void make_noise(struct worker *w)
 	say(one_in(w, 2) ? "stress" : "noise");
 }
 
-/* The acts. Each returns 0, NOT_NOW, or the errno of what did not work. */
+/* The acts. Each returns 0, NOT_NOW, or a negative errno. */
 
 static int open_event(struct worker *w)
 {
@@ -299,7 +299,7 @@ static int open_event(struct worker *w)
 	return slot_fill(w, any_slot(w), event_open(&attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC), cpu);
 }
 
-/* A sibling, which a member can't have. H13 */
+/* Opens a sibling, which a member cannot have. H13 */
 static int open_sibling(struct worker *w)
 {
 	struct perf_event_attr attr = any_attr(w);
@@ -322,7 +322,7 @@ static int map(struct worker *w)
 	int pages = one_in(w, 6) ? 0 : MAX_PAGES >> pick(w, 2);
 	int prot = PROT_READ | (one_in(w, 2) ? PROT_WRITE : 0);
 
-	/* Into the other place: what was mapped before goes first, or last. */
+	/* Map to the other place. The old mapping goes first or last. */
 	if (one_in(w, 2))
 		slot_unmap(s);
 	if (mmap(s->places[!s->place], ring_len(pages), prot, MAP_SHARED | MAP_FIXED,
@@ -353,7 +353,7 @@ static int unmap(struct worker *w)
 	return 0;
 }
 
-/* A mapping stays whole. H4 */
+/* A mapping cannot be split. H4 */
 static int split(struct worker *w)
 {
 	struct slot *s = mapped_slot(w);
@@ -391,7 +391,7 @@ static int split(struct worker *w)
 	return 0;
 }
 
-/* Neither larger nor twice. H4 */
+/* A mapping cannot grow, or be mapped twice. H4 */
 static int grow(struct worker *w)
 {
 	struct slot *s = mapped_slot(w);
@@ -436,7 +436,7 @@ static int protect(struct worker *w)
 				  prots[pick(w, ARRAY_SIZE(prots))]));
 }
 
-/* Through a pipe, as it may have become unreadable. */
+/* Reads a mapping through a pipe, as it may have become unreadable. */
 static int look(struct worker *w)
 {
 	struct slot *s = mapped_slot(w);
@@ -451,7 +451,7 @@ static int look(struct worker *w)
 	return len < 0 ? len : 0;
 }
 
-/* What the reader of a buffer that is not overwritten does, and what others must not do. */
+/* Writes data_tail, as the reader of a forward buffer does, and as others must not. */
 static int scribble(struct worker *w)
 {
 	struct slot *s = mapped_slot(w);
@@ -465,7 +465,7 @@ static int scribble(struct worker *w)
 		len = neg_errno(read(w->pipe[0],
 				     region(s) + offsetof(struct perf_event_mmap_page, data_tail),
 				     sizeof(tail)));
-	/* What the read did not take */
+	/* Drain what that read did not take. */
 	while (read(w->pipe[0], &tail, sizeof(tail)) > 0)
 		;
 	return len < 0 ? len : 0;
@@ -515,7 +515,7 @@ static int join(struct worker *w)
 	return persist_join(open_slot(w)->fd, any_ns(w));
 }
 
-/* Name last: some members of different kinds, then all are published at once. */
+/* Name last: publishes members of different kinds, all at once. */
 static int create(struct worker *w)
 {
 	unsigned int i, n = 1 + pick(w, 3), first = pick(w, SLOTS);
@@ -729,7 +729,7 @@ static int resize(struct worker *w, int fd)
 	return err;
 }
 
-/* One that fires all the time, and one that a panic would */
+/* Adds a trigger that fires all the time, or one that a panic fires. */
 static int arm(struct worker *w)
 {
 	struct perf_event_attr attr = fault_attr(1 + pick(w, 100));
@@ -748,7 +748,7 @@ static int arm(struct worker *w)
 		t.action = pick(w, 4) ? PERF_TRIGGER_DO_SNAPSHOT : PERF_TRIGGER_DO_STOP;
 		t.after_ns = pick(w, 3) * 1000000ULL;
 	}
-	/* Or one more event fires a trigger that exists. */
+	/* Or have one more event fire a trigger that exists. */
 	err = t.when || !number ? trigger_add(fd, &t) : 0;
 	if (!err && !t.when) {
 		event = event_open(&attr, -1, any_cpu(w), -1, 0);
@@ -760,7 +760,7 @@ static int arm(struct worker *w)
 	return err;
 }
 
-/* It may act again. */
+/* Lets a trigger act again. */
 static int rearm(struct worker *w)
 {
 	struct perf_event_trigger_state st;
@@ -792,7 +792,7 @@ static int disarm(struct worker *w)
 	return err;
 }
 
-/* prctl() reaches what is not published yet. */
+/* prctl() switches events that are not published yet. */
 static int switch_own(struct worker *w)
 {
 	int err = neg_errno(prctl(PR_TASK_PERF_EVENTS_DISABLE));
@@ -824,7 +824,7 @@ static int filter(struct worker *w)
 			   (unsigned long)(pick(w, 2) ? "prev_pid > 0" : "next_prio < 200"));
 }
 
-/* Programs and their events part late. H12 */
+/* Programs and their events are freed late. H12 */
 static int attach(struct worker *w)
 {
 	return event_ioctl(open_slot(w)->fd, PERF_EVENT_IOC_SET_BPF, prog);
@@ -841,7 +841,7 @@ static int wait_noise(struct worker *w)
 	return 0;
 }
 
-/* To whoever takes it, with the rights that it has. */
+/* Sends a descriptor, with its rights, to whoever takes it. */
 static int give(struct worker *w)
 {
 	char byte = open_slot(w)->cpu, control[CMSG_SPACE(sizeof(int))] = {};
@@ -896,7 +896,7 @@ static int take(struct worker *w)
 
 static void act_once(struct worker *w);
 
-/* A child that has the descriptors and, where fork() is allowed to, the mappings. */
+/* Acts in a child that has the descriptors, and those mappings that fork() may copy. */
 static int fork_off(struct worker *w)
 {
 	struct worker child;
@@ -921,7 +921,7 @@ static int fork_off(struct worker *w)
 	child = *w;
 	child.seed = child_seed;
 	child.nested = true;
-	/* What was not copied is not there to be split. */
+	/* A mapping that was not copied cannot be split. */
 	child.alone = false;
 	while (n--)
 		act_once(&child);
@@ -940,7 +940,7 @@ static void *twin_main(void *arg)
 	return NULL;
 }
 
-/* Two threads with the same descriptors, places and memory. */
+/* Two threads act with the same descriptors, places and memory. */
 static int twins(struct worker *w)
 {
 	struct worker twin = *w;
@@ -972,7 +972,7 @@ static int twins(struct worker *w)
 	return -err;
 }
 
-/* What a shell does in perffs, whoever made the namespace. */
+/* Acts of a shell in perffs, whoever made the namespace */
 static const char *any_file(struct worker *w, char *path, const char *file)
 {
 	char name[NAME_ROOM];
@@ -1058,7 +1058,7 @@ static int poll_fs(struct worker *w)
 	return err;
 }
 
-/* One more mount of the one tree, each worker where it likes. */
+/* Mounts the one tree once more, each worker in a place of its own. */
 static int mount_fs(struct worker *w)
 {
 	char path[PATH_ROOM];
@@ -1072,7 +1072,7 @@ static int mount_fs(struct worker *w)
 	return err;
 }
 
-/* The end of some worker, wherever it is, perhaps of this one. */
+/* Asks for the end of some worker, wherever it is, perhaps of this one. */
 static int murder(struct worker *w)
 {
 	unsigned char victim = pick(w, WORKERS);
@@ -1080,7 +1080,7 @@ static int murder(struct worker *w)
 	return neg_errno(write(request[1], &victim, 1)) < 0 ? -EAGAIN : 0;
 }
 
-/* The last CPU comes and goes, rarely, as it takes so long. H14 */
+/* Has the last CPU come or go. Rarely, as it takes so long. H14 */
 static int hotplug(struct worker *w)
 {
 	char path[64];
@@ -1093,12 +1093,12 @@ static int hotplug(struct worker *w)
 	return write_file(path, one_in(w, 2) ? "1" : "0");
 }
 
-/* How often one act is done, compared with the others */
+/* The weight is how often an act is done, compared with the others. */
 static const struct act {
 	const char	*what;
 	int		(*func)(struct worker *w);
 	unsigned int	weight;
-	int		(*on_ns)(struct worker *w, int fd); /* instead, of any namespace */
+	int		(*on_ns)(struct worker *w, int fd); /* instead of func: on any namespace */
 } acts[] = {
 	{ "open event",		open_event,	12 },
 	{ "open sibling",	open_sibling,	3 },
@@ -1218,7 +1218,7 @@ static void work(unsigned int nr, unsigned int life)
 	_exit(0);
 }
 
-/* The parent: starts the workers, kills them as they ask for it, starts others */
+/* The parent starts the workers, kills them as they ask for it, and starts others. */
 
 struct post {
 	pid_t		pid;
@@ -1239,7 +1239,7 @@ static void post_start(struct post *post, unsigned int nr)
 	post->life++;
 }
 
-/* How one ended: true when it was as it should. */
+/* Returns true if the worker ended as it should. */
 static bool post_end(struct post *post, unsigned int nr)
 {
 	int status = 0;
@@ -1372,7 +1372,7 @@ static bool is_of_perffs(int (*func)(struct worker *w))
 	       func == poll_fs || func == mount_fs;
 }
 
-/* Of an act that never works nothing is tested. */
+/* An act that never succeeds tests nothing. */
 static bool acts_worked(void)
 {
 	bool good = true;
@@ -1421,7 +1421,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 
 	good = run_workers(posts);
-	/* What a worker had forked may be about to publish something before it dies. */
+	/* A child of a dead worker may be about to publish something before it dies. */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	for (i = 0; i < WORKERS; i++)
@@ -1438,7 +1438,7 @@ int main(int argc, char **argv)
 	balance_print("after", &after);
 	ksft_test_result(back, "namespaces, events, programs and pinned memory are back\n");
 
-	/* Somebody else of this user may have buffers of their own. */
+	/* Others may have buffers, with the same user. */
 	if (allowance)
 		ksft_test_result(balance_allowance(cpus[0]), "nothing is charged for buffers\n");
 	else

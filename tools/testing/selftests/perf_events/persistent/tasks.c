@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of tasks that are older than a namespace: whoever makes it passes them to
- * the kernel, and readers get them back.
+ * Records of tasks that are older than a namespace. Its creator passes them to the
+ * kernel, and readers get them back.
  */
 #include <sys/resource.h>
 
@@ -42,7 +42,7 @@ static int set_tasks(int fd, const void *data, __u64 len)
 	return event_ioctl(fd, PERF_EVENT_IOC_SET_TASKS, (unsigned long)&t);
 }
 
-/* Number of bytes copied, or an error */
+/* Returns the number of bytes copied, or an error. */
 static long get_tasks(int fd, void *data, __u64 offset, __u64 len, __u64 *total)
 {
 	struct perf_event_tasks t = {
@@ -55,7 +55,7 @@ static long get_tasks(int fd, void *data, __u64 offset, __u64 len, __u64 *total)
 	return err ? err : (long)t.len;
 }
 
-/* Given as they were passed, as often as anyone asks, whole or in parts */
+/* Readers get the bytes as they were passed, again and again, whole or in parts. */
 TEST_F(tasks, set_and_get)
 {
 	char data[3000], back[3000];
@@ -81,14 +81,14 @@ TEST_F(tasks, set_and_get)
 	EXPECT_EQ(0, get_tasks(reader, NULL, 0, 0, &total));
 	EXPECT_EQ(sizeof(data), total);
 
-	/* Others instead, or none */
+	/* They can be replaced or taken away. */
 	ASSERT_EQ(0, set_tasks(self->fd, "other", 5));
 	EXPECT_EQ(5, get_tasks(reader, back, 0, sizeof(back), &total));
 	ASSERT_EQ(0, set_tasks(self->fd, NULL, 0));
 	EXPECT_EQ(0, get_tasks(reader, back, 0, sizeof(back), &total));
 }
 
-/* A snapshot has what the namespace had, whatever becomes of that. */
+/* A snapshot keeps what the namespace had, whatever becomes of the namespace. */
 TEST_F(tasks, snapshot)
 {
 	struct perf_event_snapshot s = { .size = sizeof(s) };
@@ -109,6 +109,7 @@ TEST_F(tasks, snapshot)
 	EXPECT_EQ(0, memcmp("first", back, 5));
 }
 
+/* Readers cannot set tasks, bad arguments are refused, and nothing is set then. */
 TEST_F(tasks, refused)
 {
 	struct perf_event_tasks t = { .size = sizeof(t), .len = 4 };
@@ -139,7 +140,7 @@ TEST_F(tasks, refused)
 	EXPECT_EQ(-EFAULT, get_tasks(reader, NULL, 0, 4, &total));
 }
 
-/* Whoever may read the namespace may read them, and nobody has the owner pay for more. */
+/* A user who may read the namespace may read its tasks. Only the owner may increase its costs. */
 TEST_F(tasks, rights)
 {
 	char back[16], old[16];
@@ -170,7 +171,7 @@ TEST_F(tasks, rights)
 	write_file(PARANOID, old);
 }
 
-/* The owner pays for them, as for buffers, and no more once they are gone. */
+/* The owner pays for tasks as for buffers, until they are replaced. */
 TEST_F(tasks, paid_for)
 {
 	const size_t len = 1 << 20;

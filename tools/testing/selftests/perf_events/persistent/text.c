@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel shows of buffers in perffs, while they are written to and after.
+ * Files of perffs that show buffers, while they are written to and afterwards.
  *
- * A writer on each CPU makes system calls with arguments that say which call it is and
- * carry a checksum, as fast as it can, and a clock writes into the same buffer from
+ * A writer on each CPU makes system calls as fast as it can. Their arguments tell the
+ * number of the call, and carry a checksum. A clock event writes to the same buffer from
  * interrupts. No call may be torn, invented, or missing between two others. H19
  *
- * TEXT_READS is how often the buffers are read.
+ * TEXT_READS in the environment says how often the buffers are read.
  */
 #include "persistent.h"
 
@@ -22,11 +22,11 @@
 #define EVENTS		TRACING "/kprobe_events"
 #define PROBED		"do_sys_openat2"
 
-/* What writers and readers share */
+/* Shared by writers and readers */
 struct shared {
 	int	stop;
 	int	reads;	/* that returned something */
-	int	gone;	/* of these that were cut short by a removal */
+	int	gone;	/* files that were cut short by a removal */
 	__u64	done[MAX_CPUS];
 };
 
@@ -44,13 +44,13 @@ struct call {
 	__u32	padding;
 };
 
-/* What was seen of a CPU while reading a file */
+/* Calls of a CPU that were seen while reading a file */
 struct seen {
 	__u64	last;
 	int	calls;
 };
 
-/* What a test works with */
+/* The objects of a test */
 struct scene {
 	char	ns[NS_ROOM];
 	int	cpu, cpu2;
@@ -73,7 +73,7 @@ FIXTURE_SETUP(text)
 	cpu_set_t set;
 	int i;
 
-	/* All CPUs are wanted, before this one is bound to the first. */
+	/* Use all CPUs: persist_begin() binds this process to the first. */
 	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
 	missing = persist_begin(self->s.ns, &self->s.cpu, &self->s.cpu2);
 	if (missing)
@@ -100,7 +100,7 @@ FIXTURE_TEARDOWN_PARENT(text)
 	write_file(EVENTS, "-:kst_text/two");
 }
 
-/* Path of a file of the namespace; the next call overwrites it. */
+/* Returns the path of a file of the namespace. The next call overwrites it. */
 static __printf(2, 3) const char *path_of(const char *ns, const char *fmt, ...)
 {
 	static char path[512];
@@ -119,7 +119,7 @@ static int put(const char *ns, const char *file, const char *text)
 	return write_file(path_of(ns, "/%s", file), text);
 }
 
-/* A namespace of what writers do, and perhaps of interrupts, that records. */
+/* Makes a namespace that records what writers do, and with @ticks also interrupts. */
 static int make_ns(const char *ns, bool ticks, const char *size)
 {
 	char line[128];
@@ -168,7 +168,7 @@ static int find_pid(const struct scene *self, pid_t pid)
 	return -1;
 }
 
-/* Is it the right call after the last one? */
+/* Checks that this is the right call after the last one. */
 static void check_call(struct __test_metadata *_metadata, const struct scene *self, int i,
 		       const unsigned long long *a, struct seen *seen)
 {
@@ -182,7 +182,10 @@ static void check_call(struct __test_metadata *_metadata, const struct scene *se
 	seen[i].last = a[0];
 }
 
-/* "   COMM-PID   [CPU]  SECONDS: calls: id=110 args={0x1,...}": whose, or -1 */
+/*
+ * Checks "   COMM-PID   [CPU]  SECONDS: calls: id=110 args={0x1,...}". Returns the number
+ * of its writer, or -1.
+ */
 static int check_line(struct __test_metadata *_metadata, const struct scene *self,
 		      const char *line, struct seen *seen)
 {
@@ -192,7 +195,7 @@ static int check_line(struct __test_metadata *_metadata, const struct scene *sel
 
 	if (!at || !cpu || sscanf(cpu, " [%d]", &where) != 1)
 		return -1;
-	/* Digits and spaces before the CPU, and before them a dash */
+	/* Before the CPU are digits and spaces, and before those a dash. */
 	while (cpu > line && cpu[-1] != '-')
 		cpu--;
 	pid = atoi(cpu);
@@ -224,7 +227,7 @@ static void check_file(struct __test_metadata *_metadata, const struct scene *se
 	fclose(file);
 }
 
-/* A perf.data stream in pipe format: the samples of calls among its records */
+/* Checks a perf.data stream in pipe format: the samples of calls among its records. */
 static void check_stream(struct __test_metadata *_metadata, const struct scene *self,
 			 const char *path, struct seen *seen)
 {
@@ -243,14 +246,14 @@ static void check_stream(struct __test_metadata *_metadata, const struct scene *
 	file = fopen(path, "r");
 	ASSERT_NE(NULL, file);
 	ASSERT_EQ(1, fread(magic, sizeof(magic), 1, file));
-	/* A number, by which readers know the byte order */
+	/* Readers know the byte order by this number. */
 	EXPECT_EQ(0x32454c4946524550ULL, magic[0]);
 	EXPECT_EQ(sizeof(magic), magic[1]);
 	while (fread(&r.header, sizeof(r.header), 1, file)) {
 		ASSERT_LT(sizeof(r.header), r.header.size);
 		ASSERT_EQ(0, r.header.size & 7);
 		ASSERT_EQ(1, fread(&r.header + 1, r.header.size - sizeof(r.header), 1, file));
-		/* PERF_RECORD_HEADER_TRACING_DATA is followed by what it says. */
+		/* The data of PERF_RECORD_HEADER_TRACING_DATA follows the record. */
 		if (r.header.type == 66) {
 			memcpy(&skip, &r.header + 1, sizeof(skip));
 			while (skip--)
@@ -275,14 +278,14 @@ static void start_writers(struct __test_metadata *_metadata, struct scene *self)
 	int i;
 
 	for (i = 0; i < self->nr_cpus; i++) {
-		/* What is in self is seen by parent and child. */
+		/* Not self->pids[i]: parent and child share @self. */
 		pid = fork_child();
 		ASSERT_LE(0, pid);
 		if (!pid)
 			write_calls(self->shared, i, self->cpus[i]);
 		self->pids[i] = pid;
 	}
-	/* Until all buffers are full */
+	/* Wait until all buffers are full. */
 	for (i = 0; i < self->nr_cpus; i++) {
 		while (__atomic_load_n(&self->shared->done[i], __ATOMIC_ACQUIRE) <
 		       2 * RING / CALL_BYTES)
@@ -302,11 +305,11 @@ static void stop_writers(struct __test_metadata *_metadata, struct scene *self)
 typedef void (*check_t)(struct __test_metadata *_metadata, const struct scene *self,
 			const char *path, struct seen *seen);
 
-/* Each reading has whole records alone, and at least half a buffer of them. */
+/* Each reading returns whole records only, and at least half a buffer of them. */
 static void check_torn(struct __test_metadata *_metadata, struct scene *self,
 		       const char *file, check_t check)
 {
-	/* Interrupts take some of it. */
+	/* Records of interrupts take some of the space. */
 	const int least = RING / 2 * 3 / 4 / CALL_BYTES;
 	struct seen seen[MAX_CPUS];
 	unsigned long calls = 0;
@@ -340,7 +343,7 @@ TEST_F_TIMEOUT(text, torn_data, 7200)
 	check_torn(_metadata, &self->s, "data", check_stream);
 }
 
-/* A snapshot stays as it is, and its CPUs are merged by time. */
+/* The text of a snapshot merges its CPUs by time, and has the same calls as its other files. */
 TEST_F_TIMEOUT(text, sorted, 600)
 {
 	struct seen seen[MAX_CPUS], seen_data[MAX_CPUS];
@@ -370,7 +373,7 @@ TEST_F_TIMEOUT(text, sorted, 600)
 	fclose(file);
 	EXPECT_LE(self->s.nr_cpus * RING / 2 / CALL_BYTES, lines);
 
-	/* Each CPU has the same calls as in the stream. */
+	/* Text and stream have the same calls of each CPU. */
 	check_file(_metadata, &self->s, path_of(snap, "/text"), seen);
 	check_stream(_metadata, &self->s, path_of(snap, "/data"), seen_data);
 	for (i = 0; i < self->s.nr_cpus; i++) {
@@ -402,7 +405,7 @@ static int read_as_nobody(const char *path)
 	return child_status(pid);
 }
 
-/* Modes are not all: reading takes what opening the events would take. H16 */
+/* File modes are not enough: reading requires the same right as opening the events. H16 */
 static void check_rights(struct __test_metadata *_metadata, struct scene *self,
 			 const char *file)
 {
@@ -424,7 +427,7 @@ static void check_rights(struct __test_metadata *_metadata, struct scene *self,
 	EXPECT_EQ((-63) & 0xff, read_as_nobody(path));
 	ASSERT_EQ(0, set_paranoid(2));
 
-	/* A descriptor has the rights of who opened it. */
+	/* A descriptor keeps the rights of its opener. */
 	fd = open(path, O_RDONLY);
 	ASSERT_LE(0, fd);
 	pid = fork_child();
@@ -445,7 +448,7 @@ TEST_F(text, rights_data)
 	check_rights(_metadata, &self->s, "data");
 }
 
-/* Nobody waits for a reader to remove a namespace, and nothing is read after that. H15 */
+/* Removing a namespace waits for no reader, and nothing can be read after that. H15 */
 static void check_removed(struct __test_metadata *_metadata, struct scene *self,
 			  const char *file)
 {
@@ -461,7 +464,7 @@ static void check_removed(struct __test_metadata *_metadata, struct scene *self,
 	EXPECT_EQ(-1, rmdir(path_of(self->ns, "/per_cpu/cpu%d", self->cpu)));
 	EXPECT_EQ(EPERM, errno);
 	EXPECT_EQ(0, rmdir(path_of(self->ns, "%s", "")));
-	/* Some of it may be on its way already. */
+	/* Some data may be on its way already. */
 	do {
 		len = read(fd, text, sizeof(text));
 	} while (len > 0);
@@ -498,7 +501,7 @@ static void read_forever(const char *ns, const char *file, struct shared *shared
 	}
 }
 
-/* Also when it is removed while writers write, and a reader reads. */
+/* The same, while writers write and a reader reads */
 static void check_removed_meanwhile(struct __test_metadata *_metadata, struct scene *self,
 				    const char *file)
 {
@@ -546,7 +549,7 @@ static int read_far(const char *path)
 	return err;
 }
 
-/* One read() can go through all of it. It can be killed, and nobody waits for its end. */
+/* One read() can go through all buffers. It can be killed, and a removal does not wait for it. */
 TEST_F_TIMEOUT(text, far, 3600)
 {
 	const unsigned int full = 2 * (4 << 20) / CALL_BYTES;
@@ -564,7 +567,7 @@ TEST_F_TIMEOUT(text, far, 3600)
 	stop_writers(_metadata, &self->s);
 	snprintf(path, sizeof(path), "%s", path_of(self->s.ns, "/text"));
 
-	/* Again and again, as a fast machine is through in no time. */
+	/* Repeat it, as a fast machine is through in no time. */
 	pid = fork_child();
 	while (!pid)
 		read_far(path);
@@ -581,16 +584,14 @@ TEST_F_TIMEOUT(text, far, 3600)
 	start = time(NULL);
 	EXPECT_EQ(0, rmdir(path_of(self->s.ns, "%s", "")));
 	EXPECT_GE(start + 10, time(NULL));
-	/* A fast machine may have been through. */
+	/* A fast machine may be through already. */
 	err = child_status(pid);
 	EXPECT_TRUE(!err || err == ENODEV) TH_LOG("%d", err);
 }
 
-/*
- * Names of tasks. A call has a mark as its first argument.
- */
+/* Names of tasks. The first argument of a call is a mark. */
 
-/* "COMM-PID" of the call with @mark, or "" */
+/* Returns "COMM-PID" of the call with @mark, or "". */
 static const char *task_of(const char *path, unsigned long mark)
 {
 	static char task[64];
@@ -619,7 +620,7 @@ static const char *task_name(const char *comm, pid_t pid)
 	return name;
 }
 
-/* A record shows what its task was called then, or nothing. */
+/* A record shows the name that its task had then, or none. */
 TEST_F(text, renamed)
 {
 	char live[256], snap[NS_ROOM + 64];
@@ -654,7 +655,7 @@ static void call_when_told(struct shared *shared)
 	_exit(0);
 }
 
-/* Whoever has the pid now was not there. */
+/* A new task with the same pid does not give its name to older records. */
 TEST_F(text, pid_reused)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
@@ -692,7 +693,10 @@ TEST_F(text, pid_reused)
 	EXPECT_EQ(-1, child_status(pid));
 }
 
-/* A namespace of what is called on a CPU, by the pids of the caller, and a call */
+/*
+ * Makes a namespace of calls on a CPU, with pids as the caller's pid namespace has them,
+ * and a call.
+ */
 static int make_in_pid_ns(const char *ns, int cpu)
 {
 	struct perf_event_attr attr;
@@ -709,7 +713,7 @@ static int make_in_pid_ns(const char *ns, int cpu)
 	return err;
 }
 
-/* As what was made in a pid namespace sees those outside, they have no pid. */
+/* An event that was made in a pid namespace has no pid for tasks outside. */
 TEST_F(text, outside)
 {
 	pid_t pid;
@@ -733,7 +737,7 @@ TEST_F(text, outside)
 	EXPECT_STREQ("<...>-?", task_of(path_of(self->s.ns, "/text"), 0x1007));
 }
 
-/* Nobody knows what is in a record of an event that has left, nor a time that is in none. */
+/* A record shows <gone> if its event has left, and "?" if it has no time. */
 TEST_F(text, gone_event)
 {
 	struct perf_event_attr attr = fault_attr(1), calls;
@@ -782,7 +786,10 @@ static ssize_t read_stream(const char *path, char *buf, size_t room)
 	return len;
 }
 
-/* A snapshot knows the fields of a tracepoint that is gone, and not those of its successor. */
+/*
+ * A snapshot keeps the fields of a tracepoint that is gone. It does not use those of
+ * another one that got its number.
+ */
 TEST_F(text, gone_tracepoint)
 {
 	char snap[NS_ROOM], text[65536], type[2][16] = {};
@@ -814,7 +821,7 @@ TEST_F(text, gone_tracepoint)
 	EXPECT_EQ(NULL, memmem(text, sizeof(text), "second", 6));
 }
 
-/* It is made while it is read: the only way back is to the start. */
+/* The stream is made while it is read: seeking is possible to the start only. */
 TEST_F(text, seek)
 {
 	char text[64], again[64];

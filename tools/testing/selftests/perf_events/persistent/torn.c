@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A live recorder is copied while it is written to, as the documentation says:
- * read data_head, copy, ask with GET_MEMBER how far writers have reserved, keep
- * the records that end at or below that position plus the size. H19
+ * Copies a live recorder while it is written to, as documented: read data_head, copy, ask
+ * GET_MEMBER how far writers have reserved, and keep the records that end at or below that
+ * position plus the size. H19
  *
- * A writer on each CPU makes system calls with arguments that say which call it
- * is and carry a checksum, as fast as it can. A second event writes into the
- * same buffer from interrupts, wherever they land on the first one. No record
- * may be torn, invented or missing between two others.
+ * A writer on each CPU makes system calls as fast as it can. Their arguments tell the number
+ * of the call, and carry a checksum. A second event writes to the same buffer from
+ * interrupts, which may hit while the first one writes. No record may be torn, invented or
+ * missing between two others.
  *
- * TORN_READS is how often each buffer is read.
+ * TORN_READS in the environment says how often each buffer is read.
  */
 #include "persistent.h"
 
@@ -27,7 +27,7 @@ struct said {
 	__u64	sum;
 };
 
-/* What the samples of the two events look like, without their headers */
+/* The samples of the two events, without their headers */
 struct call {
 	__u64	id;
 	__u32	pid, tid;
@@ -50,10 +50,10 @@ struct writer {
 	__u64	call_id, tick_id;
 };
 
-/* What writers and the reader share */
+/* Shared by the writers and the reader */
 struct shared {
 	int	stop;
-	__u64	done[MAX_CPUS];		/* the last one that is complete */
+	__u64	done[MAX_CPUS];		/* the last call that is complete */
 };
 
 struct figures {
@@ -111,7 +111,7 @@ FIXTURE_SETUP(torn)
 	cpu_set_t set;
 	int i;
 
-	/* All CPUs are wanted, before this one is bound to the first. */
+	/* Use all CPUs: persist_begin() binds this process to the first. */
 	ASSERT_EQ(0, sched_getaffinity(0, sizeof(set), &set));
 	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
 	if (missing)
@@ -140,7 +140,7 @@ static int filter_calls_of(int fd, pid_t pid)
 {
 	char filter[64];
 
-	/* Records of nobody else, so that each one has to be right */
+	/* No records of others, so that each one must be right */
 	snprintf(filter, sizeof(filter), "id == %d && common_pid == %d", SYS_getppid, pid);
 	return neg_errno(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter));
 }
@@ -159,13 +159,13 @@ static struct perf_event_attr tick_attr(void)
 	return attr;
 }
 
-/* The two events of a CPU, in one buffer, go into the namespace. */
+/* Adds the two events of a CPU, which share a buffer, to the namespace. */
 static int add_events(struct writer *w, struct perf_event_attr *attr, const char *ns, __u64 *id)
 {
 	struct perf_event_attr tick = tick_attr();
 	int err;
 
-	/* Not before the filter is set, or calls of others are recorded too. */
+	/* Enabled when the filter is set, or calls of others are recorded too. */
 	attr->disabled = 1;
 	err = member_open(&w->call, attr, w->cpu, RING_PAGES);
 	if (!err)
@@ -190,7 +190,7 @@ static int add_events(struct writer *w, struct perf_event_attr *attr, const char
 	return err;
 }
 
-/* Read as anyone may: opened again, for reading only. */
+/* Reads as anyone may: opened again, read-only. */
 static int reopen(struct writer *w, __u64 id)
 {
 	member_close(&w->tick);
@@ -214,7 +214,7 @@ static bool is_call(const struct writer *w, const struct call *call, __u64 *nr)
 	       !memcmp(&s, &expected, sizeof(s));
 }
 
-/* On a slow machine the clock ticks too often, which makes records of its own. */
+/* On a slow machine the clock is throttled, which makes records of its own. */
 static bool is_throttle(const struct perf_event_header *hdr)
 {
 	return (hdr->type == PERF_RECORD_THROTTLE || hdr->type == PERF_RECORD_UNTHROTTLE) &&
@@ -229,7 +229,7 @@ static void copy_ring(char *to, const char *data, __u64 size, __u64 pos, __u64 l
 	memcpy(to + first, data, len - first);
 }
 
-/* Look at what one read of a buffer gives, the newest record first. */
+/* Checks what one read of a buffer gives, newest record first. */
 static void check_read(struct __test_metadata *_metadata, const struct writer *w, char *copy,
 		       const __u64 *done, struct figures *f)
 {
@@ -254,7 +254,7 @@ static void check_read(struct __test_metadata *_metadata, const struct writer *w
 		bool call = hdr->size == sizeof(*hdr) + sizeof(struct call);
 		bool tick = hdr->size == sizeof(*hdr) + sizeof(struct tick);
 
-		/* From here on it is anybody's guess where records start. */
+		/* From here on, nobody knows where records start. */
 		if (hdr->type == PERF_RECORD_SAMPLE ? !call && !tick : !is_throttle(hdr)) {
 			f->torn++;
 			return;
@@ -276,13 +276,14 @@ static void check_read(struct __test_metadata *_metadata, const struct writer *w
 			f->torn++;
 			continue;
 		}
-		/* The newest is no older than what was complete before. */
+		/* The newest record is no older than the last call that was complete before. */
 		if (last ? nr + 1 != last : nr < before)
 			f->gaps++;
 		last = nr;
 	}
 }
 
+/* Whole records, and all of them, are in a copy of a live buffer. */
 TEST_F_TIMEOUT(torn, live, 7200)
 {
 	struct figures f = { .records = 0 };
@@ -300,13 +301,13 @@ TEST_F_TIMEOUT(torn, live, 7200)
 	for (i = 0; i < self->nr_writers; i++) {
 		struct writer *w = &self->writers[i];
 
-		/* What is in self is seen by parent and child. */
+		/* Not w->pid: parent and child share @self. */
 		pid = fork_child();
 		ASSERT_LE(0, pid);
 		if (!pid)
 			write_calls(self->shared, i, w->cpu);
 		w->pid = pid;
-		/* fork_child() calls getppid(), too, with whatever there is in registers. */
+		/* fork_child() calls getppid() as well, with stray arguments. */
 		while (!__atomic_load_n(&self->shared->done[i], __ATOMIC_ACQUIRE))
 			sched_yield();
 		ASSERT_EQ(0, add_events(w, &attr, self->ns, &id)) TH_LOG("CPU %d", w->cpu);
@@ -314,7 +315,7 @@ TEST_F_TIMEOUT(torn, live, 7200)
 	for (i = 0; i < self->nr_writers; i++)
 		ASSERT_EQ(0, reopen(&self->writers[i], id));
 
-	/* Go on while there is nothing to judge by: the writers need CPUs too. */
+	/* Go on until there are records of both kinds: the writers need CPUs too. */
 	for (n = 0; n < self->reads || ((!f.records || !f.ticks) && n < MAX_READS); n++) {
 		sched_yield();
 		for (i = 0; i < self->nr_writers; i++)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Triggers: an event of any kind makes a namespace stop or take a snapshot, when
- * nobody is left who would.
+ * Triggers: any event can make a namespace stop or take a snapshot, with nobody there to
+ * do it.
  *
- * TRIGGER_STORM is how often one is fired as fast as that goes, TRIGGER_DELAYS how
- * often the time is taken that it takes to freeze the buffers of all CPUs.
+ * TRIGGER_STORM in the environment says how often a trigger is fired as fast as possible,
+ * TRIGGER_DELAYS how often the time is taken to freeze the buffers of all CPUs.
  */
 #include "persistent.h"
 
@@ -24,7 +24,7 @@ static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 104, "first size");
 #define RACES	300
 #define SECOND	1000000000ULL
 
-/* Makes trigger @t, unless it has a number already, and has event @fd fire it. */
+/* Adds trigger @t, unless it has a number already, and has event @fd fire it. */
 static int trigger_on(int ns_fd, struct perf_event_trigger *t, int fd)
 {
 	int err;
@@ -33,7 +33,7 @@ static int trigger_on(int ns_fd, struct perf_event_trigger *t, int fd)
 	return err ? err : trigger_add_event(ns_fd, t->number, fd);
 }
 
-/* Until trigger @number has acted, or failed, @nr times, and has @nr_events events */
+/* Waits until trigger @number has acted or failed @nr times, and has @nr_events events. */
 static int wait_for_more(int ns_fd, __u32 number, __u64 nr, __u32 nr_events,
 			 struct perf_event_trigger_state *st)
 {
@@ -93,7 +93,7 @@ FIXTURE_TEARDOWN_PARENT(trigger)
 	persist_sweep();
 }
 
-/* Each call @nr of the caller on @cpu is a firing. */
+/* Opens an event that fires at each call @nr of the caller on @cpu. */
 static int call_event(struct perf_event_attr *attr, int cpu, int nr)
 {
 	char filter[64];
@@ -131,7 +131,7 @@ static int arm(int ns_fd, struct perf_event_attr *attr, int cpu, struct perf_eve
 	return arm_on_call(ns_fd, attr, cpu, SYS_getppid, t);
 }
 
-/* Fires until something came of it: the worker ends a moment after it has told us. */
+/* Fires until the trigger acts or fails. Its worker ends a moment after it has told us. */
 static int fire(int ns_fd, __u32 number, struct perf_event_trigger_state *st)
 {
 	__u64 done;
@@ -146,7 +146,7 @@ static int fire(int ns_fd, __u32 number, struct perf_event_trigger_state *st)
 	return err;
 }
 
-/* The same until it has acted */
+/* Fires until the trigger acts. */
 static int fire_until_acted(int ns_fd, __u32 number, struct perf_event_trigger_state *st)
 {
 	__u64 acted;
@@ -166,6 +166,7 @@ static int take_by_hand(int ns_fd)
 	return event_ioctl(ns_fd, PERF_EVENT_IOC_SNAPSHOT, (unsigned long)&s);
 }
 
+/* A firing takes a snapshot of what was recorded before it. */
 TEST_F(trigger, snapshot)
 {
 	struct perf_event_trigger t = {
@@ -204,7 +205,7 @@ TEST_F(trigger, snapshot)
 	EXPECT_LT(st.last_fired_ns, info.created_ns);
 	EXPECT_LT(0, st.freeze_ns);
 
-	/* Each time anew. The worker ends a moment after it has told us. */
+	/* Each firing acts anew. The worker ends a moment after it has told us. */
 	do {
 		call_getppid(1);
 		ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
@@ -213,7 +214,7 @@ TEST_F(trigger, snapshot)
 	EXPECT_LE(2, st.snapshot);
 }
 
-/* Records that are not taken because of a stop are counted apart from lost ones. */
+/* Records that are not written because of a stop are missed, and not lost. */
 TEST_F(trigger, missed)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -243,7 +244,7 @@ TEST_F(trigger, missed)
 	EXPECT_EQ(0, p.lost);
 }
 
-/* What fired it is in the snapshot when the namespace records it. */
+/* The snapshot has the record of what fired it, if the namespace records that. */
 TEST_F(trigger, record)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -270,7 +271,7 @@ TEST_F(trigger, record)
 	EXPECT_EQ(1, ring_count(fd, map, match_sample, &key));
 }
 
-/* An event that records already fires with the next record. */
+/* An event that records already fires with its next record. */
 TEST_F(trigger, recording)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -290,7 +291,7 @@ TEST_F(trigger, recording)
 	EXPECT_EQ(1, st.fired);
 }
 
-/* Events of other CPUs fire the same trigger. */
+/* Events of other CPUs can fire the same trigger. */
 TEST_F(trigger, cpus)
 {
 	struct perf_event_trigger t = {
@@ -310,7 +311,7 @@ TEST_F(trigger, cpus)
 	EXPECT_EQ(2, st.nr_events);
 	EXPECT_EQ(5, st.fired);
 
-	/* All of them have the cool-down to wait for. */
+	/* The cool-down is for all of them. */
 	call_getppid(1);
 	ASSERT_EQ(0, pin(self->cpu));
 	call_getppid(1);
@@ -320,6 +321,7 @@ TEST_F(trigger, cpus)
 	EXPECT_EQ(1, st.acted);
 }
 
+/* A firing stops the namespace, until somebody resumes it. */
 TEST_F(trigger, stop)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -337,7 +339,7 @@ TEST_F(trigger, stop)
 	EXPECT_EQ(PERF_PERSIST_STOPPED, p.flags & PERF_PERSIST_STOPPED);
 	EXPECT_EQ(0, st.snapshot);
 
-	/* A snapshot does not start it, and neither does reading. */
+	/* A snapshot does not end the stop, and reading does not either. */
 	ASSERT_EQ(0, take_by_hand(self->fd));
 	say("still");
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "still"));
@@ -350,14 +352,14 @@ TEST_F(trigger, stop)
 	ASSERT_EQ(0, next_member(self->fd, &p));
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_STOPPED);
 
-	/* Who joins later is stopped with the others. */
+	/* A member that joins later is stopped with the others. */
 	ASSERT_EQ(0, persist_join(counter_open(self->cpu), self->id));
 	call_getppid(1);
 	say("twice");
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "twice"));
 }
 
-/* What a stop froze stays, however often a trigger would take a snapshot. H24 */
+/* Frozen records stay, however often another trigger would take a snapshot. H24 */
 TEST_F(trigger, frozen)
 {
 	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
@@ -388,7 +390,7 @@ TEST_F(trigger, frozen)
 	EXPECT_EQ(0, ns_lookup(self->snap));
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "frozen"));
 
-	/* Who asks for one by hand means it. */
+	/* A snapshot by hand is taken nevertheless. */
 	ASSERT_EQ(0, take_by_hand(self->fd));
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "frozen"));
 
@@ -401,7 +403,7 @@ TEST_F(trigger, frozen)
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "again"));
 }
 
-/* What failed does not have the cool-down to wait for: it is tried again, if not at once. */
+/* After a failure, a trigger does not wait for its cool-down, but for a second. */
 TEST_F(trigger, failed)
 {
 	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
@@ -438,7 +440,7 @@ TEST_F(trigger, failed)
 	}
 }
 
-/* Whom a trigger works for, when all that he does is to look */
+/* Fires a trigger and maps what it takes, as a user who may only read. */
 static int look_on(const char *ns, int ns_fd, int cpu)
 {
 	void *maps[4 * PERF_PERSIST_KEEP_DEFAULT];
@@ -477,7 +479,7 @@ static int look_on(const char *ns, int ns_fd, int cpu)
 	return st.error ? 9 : 0;
 }
 
-/* A reader of what triggers take holds on to no more of it than there may be. H22 */
+/* A reader can hold only so many of the snapshots that triggers take. H22 */
 TEST_F(trigger, readers_hold_on)
 {
 	char old[16];
@@ -505,7 +507,7 @@ static int cmp_u64(const void *a, const void *b)
 	return *(__u64 *)a < *(__u64 *)b ? -1 : *(__u64 *)a > *(__u64 *)b;
 }
 
-/* All CPUs are frozen by one of them. The times are for who wants to know. */
+/* One CPU freezes all others. The times are printed for information. */
 static void print_delays(struct __test_metadata *_metadata, int ns_fd,
 			 struct perf_event_attr *attr, int cpu, __u32 action)
 {
@@ -539,6 +541,7 @@ static void print_delays(struct __test_metadata *_metadata, int ns_fd,
 	free(ns);
 }
 
+/* Each action tells how long it took to freeze all CPUs. */
 TEST_F(trigger, delay)
 {
 	struct perf_event_attr attr = say_attr();
@@ -556,14 +559,14 @@ TEST_F(trigger, delay)
 	print_delays(_metadata, self->fd, &self->attr, self->cpu, PERF_TRIGGER_DO_SNAPSHOT);
 }
 
-/* Is it on time for what @t does after its delay? A machine may stall for long. */
+/* Whether @when is before the time at which @t acts. A machine may stall for long. */
 static bool in_time(const struct perf_event_trigger *t, const struct perf_event_trigger_state *st,
 		    const struct timespec *when)
 {
 	return when->tv_sec * SECOND + when->tv_nsec < st->last_fired_ns + t->after_ns;
 }
 
-/* With a time to go on for, what follows is there, too. */
+/* With a delay, records that follow the firing are there as well. */
 TEST_F(trigger, after)
 {
 	struct perf_event_trigger t = {
@@ -598,6 +601,7 @@ TEST_F(trigger, after)
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "gone"));
 }
 
+/* A trigger acts as often as it may, and then only counts. */
 TEST_F(trigger, times)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT, .times = 2 };
@@ -608,7 +612,10 @@ TEST_F(trigger, times)
 	for (i = 0; i < 5; i++) {
 		call_getppid(1);
 		ASSERT_EQ(0, wait_for(self->fd, 1, i < 2 ? i + 1 : 2, &st));
-		/* Done means ready for the next; the worker ends a moment later. */
+		/*
+		 * The next firing acts when the worker has ended, a moment after it has
+		 * told us.
+		 */
 		do {
 			if (i)
 				break;
@@ -622,7 +629,7 @@ TEST_F(trigger, times)
 	EXPECT_EQ(2, st.snapshot);
 }
 
-/* --count: the period of the event */
+/* An event with a period fires once in each period. */
 TEST_F(trigger, period)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -638,7 +645,7 @@ TEST_F(trigger, period)
 	EXPECT_EQ(1, st.fired);
 }
 
-/* A program that says no */
+/* A BPF program that returns 0 keeps its event from firing. */
 TEST_F(trigger, bpf)
 {
 	struct perf_event_attr attr = {
@@ -668,7 +675,7 @@ TEST_F(trigger, bpf)
 	EXPECT_EQ(0, st.fired);
 }
 
-/* What a PMU may write by itself, several at once, fires nothing: it is refused. */
+/* An event whose PMU may write several records by itself could not fire: it is refused. */
 TEST_F(trigger, precise)
 {
 	struct perf_event_attr attr = {
@@ -689,7 +696,7 @@ TEST_F(trigger, precise)
 	EXPECT_EQ(0, trigger_add_event(self->fd, 1, fd));
 }
 
-/* How many members there are but for triggers', and how many of them are stopped */
+/* Returns how many members are stopped, and in *@nr how many there are but those for triggers. */
 static int count_stopped(int ns_fd, int *nr)
 {
 	struct perf_event_persist_member p = {};
@@ -708,7 +715,7 @@ static bool reached(const int *at, int i)
 	return __atomic_load_n(at, __ATOMIC_ACQUIRE) >= i;
 }
 
-/* Of resuming and a trigger that stops at the same time one wins, for all buffers. */
+/* If a trigger stops what somebody resumes, one of them wins, for all buffers. */
 TEST_F(trigger, resume_race)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -753,7 +760,7 @@ TEST_F(trigger, resume_race)
 			call_getppid(1);
 			ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
 		} while (st.acted == last);
-		/* At each point of the time that it takes in turn */
+		/* Fire at another point of the time that resuming takes in each round. */
 		__atomic_store_n(&shared->go, i, __ATOMIC_RELEASE);
 		until = i == 1 ? INT_MAX : most / 100 * (i % 100);
 		for (spin = 0; spin < until && !reached(&shared->done, i); spin++)
@@ -778,7 +785,7 @@ static long long now_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* Who joins while a trigger stops the namespace is stopped with the others. H30 */
+/* A member that joins while a trigger stops the namespace is stopped with the others. H30 */
 TEST_F(trigger, join_race)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -819,7 +826,10 @@ TEST_F(trigger, join_race)
 		ASSERT_EQ(0, ns_resume(self->fd));
 		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, 1));
 		__atomic_store_n(&shared->go, i, __ATOMIC_RELEASE);
-		/* At each point of what it takes from the second time on, when it rests first */
+		/*
+		 * Join at another point of the time that firing takes. From the second
+		 * time on, it rests first.
+		 */
 		start = now_ns();
 		until = i <= 2 ? LLONG_MAX : start + most / 100 * (i % 100);
 		while (now_ns() < until && !reached(&shared->done, i))
@@ -831,7 +841,7 @@ TEST_F(trigger, join_race)
 			;
 		stopped = count_stopped(self->fd, &nr);
 		EXPECT_EQ(2, nr);
-		/* None: what was waited for is what an earlier firing led to. */
+		/* None: fire() may have seen the result of an earlier firing. */
 		ASSERT_TRUE(stopped == nr || !stopped)
 			TH_LOG("round %d: %d of %d", i, stopped, nr);
 		ASSERT_EQ(0, persist_claim(m.fd));
@@ -844,7 +854,7 @@ static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 {
 	struct perf_event_persist info;
 
-	/* What changes from here on ends poll(). */
+	/* Any change from here on ends poll(). */
 	if (get_persist(ns_fd, &info))
 		return false;
 	memset(p, 0, sizeof(*p));
@@ -855,7 +865,7 @@ static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 	return false;
 }
 
-/* A CPU that is new to a namespace that was stopped goes on with it. H30 */
+/* A CPU that is new to a stopped namespace goes on with the others. H30 */
 TEST_F(trigger, resume_new_cpu)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -885,7 +895,7 @@ TEST_F(trigger, resume_new_cpu)
 		ASSERT_EQ(0, fire(pfd.fd, 1, &st));
 		ASSERT_EQ(0, set_online(self->cpu2, true));
 
-		/* While the kernel is about to have it there, or when it has */
+		/* Resume while the kernel adds the CPU, or when it has. */
 		if (round % 2) {
 			while (!member_on(pfd.fd, self->cpu2, &p))
 				ASSERT_EQ(1, poll(&pfd, 1, -1));
@@ -906,7 +916,7 @@ TEST_F(trigger, resume_new_cpu)
 	}
 }
 
-/* As often as it goes: each is counted, and little is done about it. */
+/* A trigger that is fired as fast as possible counts each firing, and acts rarely. */
 TEST_F(trigger, storm)
 {
 	const char *env = getenv("TRIGGER_STORM");
@@ -931,7 +941,7 @@ TEST_F(trigger, storm)
 		       (unsigned long long)st.acted);
 }
 
-/* Nothing is left of one that is deleted but its event, for who has it open. */
+/* Deleting a trigger leaves nothing but its event, to those who have that open. */
 TEST_F(trigger, deleted)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -945,7 +955,7 @@ TEST_F(trigger, deleted)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, trigger_on(self->fd, &t, fd));
 
-	/* It is a member meanwhile, and fires one trigger. */
+	/* Until then it is a member, and fires one trigger. */
 	ASSERT_EQ(0, get_member(fd, &p));
 	EXPECT_EQ(1, p.trigger);
 	EXPECT_EQ(PERF_PERSIST_FOR_TRIGGER, p.flags & PERF_PERSIST_FOR_TRIGGER);
@@ -978,7 +988,7 @@ TEST_F(trigger, deleted)
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	EXPECT_EQ(2, t.number);
 
-	/* A member that leaves fires nothing. */
+	/* A member that is claimed fires nothing. */
 	fd = getppid_event(&self->attr, self->cpu);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, trigger_add_event(self->fd, 2, fd));
@@ -998,6 +1008,7 @@ TEST_F(trigger, deleted)
 	call_getppid(1);
 }
 
+/* Bad arguments are refused, and make no trigger. */
 TEST_F(trigger, bad_input)
 {
 	const struct perf_event_trigger good = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -1060,12 +1071,12 @@ TEST_F(trigger, bad_input)
 	EXPECT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_ADD_TRIGGER, u)));
 	EXPECT_EQ(1, u->number);
 
-	/* The same of what it has done */
+	/* The same for GET_TRIGGER_STATE */
 	st->number = 1;
 	st->size = sizeof(*st) - 1;
 	EXPECT_EQ(-EINVAL, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, st)));
 	st->size = sizeof(*st);
-	/* The same structure is good for the next call, whatever the last one said. */
+	/* A structure can be used for the next call, with the flags of the last one. */
 	st->flags = PERF_TRIGGER_SPENT;
 	EXPECT_EQ(0, neg_errno(ioctl(self->fd, PERF_EVENT_IOC_GET_TRIGGER_STATE, st)));
 	EXPECT_EQ(0, st->flags);
@@ -1083,7 +1094,7 @@ TEST_F(trigger, bad_input)
 	EXPECT_EQ(0, st->fired + st->acted + st->failed + st->last_fired_ns + st->freeze_ns);
 	EXPECT_EQ(0, st->nr_events + st->snapshot + st->error + st->flags);
 
-	/* Who only reads sees them, and no more. */
+	/* A reader sees triggers, and cannot change them. */
 	ro = ns_open(self->id, 0);
 	ASSERT_LE(0, ro);
 	EXPECT_EQ(0, trigger_get(ro, 1, &t));
@@ -1096,7 +1107,7 @@ TEST_F(trigger, bad_input)
 	EXPECT_EQ(-EACCES, trigger_arm(ro, 1));
 	EXPECT_EQ(-EACCES, trigger_del(ro, 1));
 
-	/* A snapshot has none. */
+	/* A snapshot has no triggers. */
 	ASSERT_EQ(0, take_by_hand(self->fd));
 	ro = ns_open(ns_lookup(self->snap), PERF_PERSIST_OPEN_WRITE);
 	ASSERT_LE(0, ro);
@@ -1107,7 +1118,7 @@ TEST_F(trigger, bad_input)
 	EXPECT_EQ(-EOPNOTSUPP, trigger_del(ro, 1));
 }
 
-/* Events that cannot fire a trigger stay as they were. */
+/* Events that cannot fire a trigger are refused, and stay as they were. */
 TEST_F(trigger, bad_event)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -1157,7 +1168,7 @@ TEST_F(trigger, bad_event)
 	ASSERT_EQ(sizeof(count[1]), read(other, &count[1], sizeof(count[1])));
 	EXPECT_LT(count[0], count[1]);
 
-	/* Nothing fires it, until the event that was left alone does. */
+	/* No event fires the trigger until the first one is added. */
 	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
 	EXPECT_EQ(0, st.nr_events);
 	EXPECT_EQ(0, st.fired);
@@ -1167,7 +1178,7 @@ TEST_F(trigger, bad_event)
 	EXPECT_EQ(1, st.fired);
 }
 
-/* One that has acted as often as it may acts again when it is armed. */
+/* A trigger that has acted as often as it may acts again when it is armed. */
 TEST_F(trigger, armed_again)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT, .times = 1 };
@@ -1182,7 +1193,7 @@ TEST_F(trigger, armed_again)
 		EXPECT_EQ(i, st.acted);
 		EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
 
-		/* It only counts, however often it fires. */
+		/* Until then, it only counts. */
 		call_getppid(100);
 		ASSERT_EQ(0, take_by_hand(self->fd));
 		ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
@@ -1197,7 +1208,7 @@ TEST_F(trigger, armed_again)
 		EXPECT_EQ(i, st.acted);
 	}
 
-	/* What was asked stays. To arm it twice is to arm it once. */
+	/* Arming keeps the settings. Arming twice is the same as once. */
 	ASSERT_EQ(0, trigger_arm(self->fd, 1));
 	ASSERT_EQ(0, trigger_get(self->fd, 1, &t));
 	EXPECT_EQ(1, t.times);
@@ -1206,7 +1217,7 @@ TEST_F(trigger, armed_again)
 	EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
 }
 
-/* When it is armed in the middle of what fails, it acts no more often than it may. */
+/* A trigger that is armed while its action fails acts no more often than it may. */
 TEST_F(trigger, armed_while_it_fails)
 {
 	struct perf_event_trigger t = {
@@ -1217,7 +1228,7 @@ TEST_F(trigger, armed_while_it_fails)
 	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
 	ASSERT_EQ(0, ns_stop(self->fd));
 	call_getppid(1);
-	/* It has begun, and ends after_ns later; a machine that stalls until then tests less. */
+	/* The action ends after_ns from here. A machine that stalls until then tests less. */
 	ASSERT_EQ(0, trigger_arm(self->fd, 1));
 	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
 	EXPECT_EQ(1, st.failed);
@@ -1229,7 +1240,7 @@ TEST_F(trigger, armed_while_it_fails)
 	EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
 }
 
-/* An oops or a panic needs no event. */
+/* A trigger for an oops or a panic has no event. */
 TEST_F(trigger, fatal)
 {
 	struct perf_event_trigger t = {
@@ -1246,7 +1257,7 @@ TEST_F(trigger, fatal)
 	ASSERT_EQ(0, trigger_add(self->fd, &t));
 	EXPECT_EQ(2, t.number);
 
-	/* It stays an event of its own. */
+	/* The event is refused, and stays ordinary. */
 	fd = getppid_event(&self->attr, self->cpu);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 1, fd));
@@ -1278,7 +1289,7 @@ TEST_F(trigger, hotplug)
 	EXPECT_EQ(1, st.fired);
 }
 
-/* A namespace on all CPUs, with @cpu2 offline */
+/* Makes a namespace for all CPUs while @cpu2 is offline. */
 static int make_for_all(const char *ns, int cpu, int cpu2, int *ns_fd)
 {
 	struct perf_event_attr attr = say_attr();
@@ -1298,13 +1309,13 @@ static int make_for_all(const char *ns, int cpu, int cpu2, int *ns_fd)
 	if (err || *ns_fd < 0)
 		return err ?: *ns_fd;
 
-	/* The others are covered a moment later, with what there is by then. */
+	/* The kernel covers the other CPUs a moment later, with the events that exist by then. */
 	while (ns_count(id) < sysconf(_SC_NPROCESSORS_ONLN))
 		poll(NULL, 0, 1);
 	return 0;
 }
 
-/* A CPU that comes later gets the members that fire a trigger with the others. */
+/* A CPU that comes later gets the events that fire a trigger as well. */
 TEST_F(trigger, all_cpus)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -1348,7 +1359,7 @@ TEST_F(trigger, all_cpus)
 	EXPECT_EQ(1, st.fired);
 	EXPECT_EQ(1, st.acted);
 
-	/* They leave with the trigger. */
+	/* They go with the trigger. */
 	ASSERT_EQ(0, trigger_del(pfd.fd, 1));
 	memset(&p, 0, sizeof(p));
 	while (!next_member(pfd.fd, &p))
@@ -1357,8 +1368,8 @@ TEST_F(trigger, all_cpus)
 }
 
 /*
- * A CPU that was offline when a trigger got an event gets it when it returns: once, and
- * none that it had no part in while it was online.
+ * A CPU that was offline when a trigger got an event gets that event when it returns:
+ * once, and no event that it was left out of while it was online.
  */
 TEST_F(trigger, returned)
 {
@@ -1384,7 +1395,7 @@ TEST_F(trigger, returned)
 	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu, SYS_getuid, &before));
 	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu2, SYS_getuid, &before));
 	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu, SYS_getuid, &alone));
-	/* Of two that differ in their filters alone it has the first already. */
+	/* Two events that differ in their filter only: the CPU has the first one already. */
 	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu, SYS_getuid, &t));
 	ASSERT_EQ(0, arm_on_call(pfd.fd, &self->attr, self->cpu2, SYS_getuid, &t));
 	ASSERT_EQ(0, set_online(self->cpu2, false));
@@ -1399,7 +1410,7 @@ TEST_F(trigger, returned)
 	ASSERT_EQ(0, wait_for(pfd.fd, t.number, 1, &st));
 	EXPECT_EQ(1, st.fired);
 
-	/* When the last one has what it missed, all have been looked at once more. */
+	/* When the last trigger has what it missed, the others have been looked at again. */
 	ASSERT_EQ(0, pin(self->cpu));
 	ASSERT_EQ(0, set_online(self->cpu2, false));
 	ASSERT_EQ(0, arm(pfd.fd, &self->attr, self->cpu, &later));
@@ -1416,7 +1427,7 @@ TEST_F(trigger, returned)
 	ASSERT_EQ(0, ns_delete(pfd.fd));
 }
 
-/* What its creator attached the kernel cannot make again. */
+/* The kernel cannot make an event anew that has a BPF program. */
 TEST_F(trigger, all_cpus_but)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -1452,7 +1463,7 @@ TEST_F(trigger, all_cpus_but)
 	ASSERT_EQ(0, ns_delete(fd));
 }
 
-/* With the last member that did not come for a trigger all of it goes. */
+/* The namespace goes with the last member that is not there for a trigger. */
 TEST_F(trigger, last_member)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -1475,7 +1486,7 @@ TEST_F(trigger, last_member)
 	EXPECT_EQ(-ENOENT, get_member(fd, &p));
 }
 
-/* A member that writes nothing asks no more of a reader, and is in no snapshot. */
+/* A member that writes to no buffer makes no spare useless, and is in no snapshot. */
 TEST_F(trigger, nothing_to_see)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
@@ -1500,7 +1511,10 @@ struct callchain_key {
 	bool	with_chain;
 };
 
-/* A sample of PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN, or less */
+/*
+ * Matches samples of an event. @with_chain: only those that have a call chain, behind
+ * PERF_SAMPLE_IDENTIFIER and PERF_SAMPLE_TID.
+ */
 static bool match_id(const struct perf_event_header *hdr, const void *arg)
 {
 	const struct callchain_key *key = arg;
@@ -1510,7 +1524,7 @@ static bool match_id(const struct perf_event_header *hdr, const void *arg)
 	       (!key->with_chain || body[2] > 0);
 }
 
-/* How many samples of @event_id there are in the buffer of @ns on @cpu */
+/* Returns how many samples of @event_id are in the buffer of @ns on @cpu. */
 static int samples_in(__u64 ns, int cpu, __u64 event_id, bool with_chain)
 {
 	struct callchain_key key = { event_id, with_chain };
@@ -1635,7 +1649,7 @@ TEST_F(cause, recorded)
 	ASSERT_EQ(0, ns_delete(fd));
 }
 
-/* Of an event that has a filter of its own, when its records go to a member's buffer */
+/* The same for an event with a filter of its own that writes to a member's buffer */
 TEST_F(trigger, redirected)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -1675,7 +1689,7 @@ static __u64 boottime_ns(void)
 	return t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* What it does fires it again: it rests, so that others get something done. H29 */
+/* A trigger whose action fires it again rests in between, so that others can run. H29 */
 TEST_F(trigger, feeds_itself)
 {
 	const __u64 rest = 10000000;
@@ -1691,7 +1705,7 @@ TEST_F(trigger, feeds_itself)
 	self->attr.config = strtoull(text, NULL, 0);
 	begin = boottime_ns();
 	ASSERT_EQ(0, trigger_add(self->fd, &t));
-	/* Its worker runs where there is room for it. */
+	/* The worker runs on any CPU that has room for it. */
 	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
 		fd = event_open(&self->attr, -1, cpu, -1, 0);
 		if (fd >= 0)
@@ -1704,7 +1718,7 @@ TEST_F(trigger, feeds_itself)
 
 #define FAIR_SERVER	"/sys/kernel/debug/sched/fair_server/cpu%d/runtime"
 
-/* Fires trigger 1 and lets nothing else run on this CPU until it has acted. */
+/* Fires trigger 1, and lets nothing else run on this CPU until it has acted. */
 static int fire_and_hog(int ns_fd, struct perf_event_trigger_state *st)
 {
 	struct sched_param param = { .sched_priority = 1 };
@@ -1723,7 +1737,7 @@ static int fire_and_hog(int ns_fd, struct perf_event_trigger_state *st)
 	return err;
 }
 
-/* It acts although the CPU on which it is fired has no time for it. H29 */
+/* A trigger acts even if the CPU on which it is fired has no time for workers. H29 */
 TEST_F(trigger, busy_cpu)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
@@ -1746,7 +1760,7 @@ TEST_F(trigger, busy_cpu)
 	EXPECT_EQ(0, st.failed);
 }
 
-/* Made, fired and deleted at once, and the namespace with them */
+/* Processes make, fire and delete triggers at once, and the namespace with them. */
 TEST_F(trigger, race)
 {
 	pid_t pids[4];
@@ -1769,16 +1783,19 @@ TEST_F(trigger, race)
 			err = trigger_on(self->fd, &t, fd);
 			if (err == -ENODEV && i)
 				break;
-			/* Somebody else may have deleted it between the two steps. */
+			/* Another process may have deleted the trigger between the two steps. */
 			if (err && (err != -ENOENT || !t.number))
 				_exit(1);
 			trigger_arm(self->fd, t.number);
 			call_getppid(rand() % 5);
-			/* Its own, or somebody else's; 64 are too many. */
+			/* Its own trigger, or another one: 64 are too many. */
 			err = trigger_del(self->fd, t.number - rand() % 2);
 			if (err == -ENOENT)
 				trigger_del(self->fd, t.number);
-			/* It may be an ordinary one again, or not yet, or deleted with the rest. */
+			/*
+			 * The event may be ordinary again, or not yet, or deleted with
+			 * the rest.
+			 */
 			err = event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 			if (err && (err != -ENODEV || !i))
 				_exit(5);

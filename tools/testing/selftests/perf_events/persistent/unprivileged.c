@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is left to a user without privileges: to see names, and to be refused. Run
- * by such a user, and by root, who becomes one and leaves a namespace to look at.
+ * A user without privileges can see names, and is refused almost all else. Run it as such
+ * a user, or as root: the test then makes a namespace to look at, and becomes such a user.
  */
 #include "persistent.h"
 
-/* The last id, which no namespace gets to. */
+/* The last id, which no namespace ever gets */
 #define NO_NS	(PERF_PERSIST_NEW - 1)
 
 FIXTURE(unprivileged)
@@ -51,7 +51,7 @@ FIXTURE_TEARDOWN_PARENT(unprivileged)
 	persist_sweep();
 }
 
-/* How a program finds out that the kernel has them, without an event of its own. */
+/* A program can find out that the kernel has persistent events without opening one. */
 TEST_F(unprivileged, detect)
 {
 	char text[16];
@@ -60,7 +60,7 @@ TEST_F(unprivileged, detect)
 	EXPECT_EQ(PERF_TYPE_PERSISTENT, atoi(text));
 }
 
-/* Names are for everybody to read, and for nobody to change. */
+/* Everybody may read names, and nobody may change them. */
 TEST_F(unprivileged, names)
 {
 	char path[512], text[64];
@@ -93,7 +93,7 @@ TEST_F(unprivileged, names)
 	EXPECT_EQ(self->id, self->id ? ns_lookup(self->ns) : 0);
 }
 
-/* No write access, whatever there is to be opened and whatever perf_event_paranoid says. */
+/* Write access is refused, whatever exists and whatever perf_event_paranoid says. */
 TEST_F(unprivileged, no_write_access)
 {
 	__u64 ids[] = { self->id, NO_NS, PERF_PERSIST_NEW };
@@ -112,7 +112,7 @@ TEST_F(unprivileged, no_write_access)
 	EXPECT_EQ(self->id, self->id ? ns_lookup(self->ns) : 0);
 }
 
-/* An event of one's own stays one's own, and goes on as before. */
+/* A user's own event cannot be made persistent, and goes on as before. */
 TEST_F(unprivileged, own_event)
 {
 	struct perf_event_attr attr = fault_attr(0);
@@ -144,7 +144,7 @@ TEST_F(unprivileged, own_event)
 	EXPECT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 }
 
-/* A descriptor that is bound to nothing can be had, and is good for nothing else. */
+/* Unless locked out, everybody can open an unbound descriptor, and do nothing with it. */
 TEST_F(unprivileged, unbound)
 {
 	struct perf_event_persist_member p = {};
@@ -164,7 +164,7 @@ TEST_F(unprivileged, unbound)
 	EXPECT_EQ(POLLERR, poll_now(fd));
 }
 
-/* What does not exist is not there for anybody. */
+/* A namespace that does not exist is not there for anybody. */
 TEST_F(unprivileged, no_such_namespace)
 {
 	int expected = locked_out() ? -EACCES : -ENOENT;
@@ -174,7 +174,10 @@ TEST_F(unprivileged, no_such_namespace)
 	EXPECT_EQ(expected, member_reopen(NO_NS, 1, -1, 0));
 }
 
-/* Another's recorder is as open to us as a CPU is. H16 */
+/*
+ * A user without privileges may read the recorder of another if perf_event_paranoid lets
+ * everybody watch CPUs. H16
+ */
 TEST_F(unprivileged, read_another_s)
 {
 	int expected = self->paranoid > 0 ? -EACCES : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PMUs of a module, with an AUX area and without: they count nothing and write
+ * Two PMUs of a module, one with an AUX area and one without. They count and record
  * nothing.
  */
 #include <linux/module.h>

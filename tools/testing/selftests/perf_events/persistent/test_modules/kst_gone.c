@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A PMU that goes when its module does, with its events: it counts nothing.
+ * A PMU whose module can be unloaded while it has events, which then go with the PMU. It
+ * counts nothing.
  */
 #include <linux/module.h>
 #include <linux/perf_event.h>
@@ -28,7 +29,10 @@ static void gone_read(struct perf_event *event)
 {
 }
 
-/* A kernel in which that cannot fail leaves events with the PMU: they have to keep it. */
+/*
+ * Where perf_pmu_unregister() cannot fail, events outlive their PMU: they must hold the
+ * module.
+ */
 #define EVENTS_LOSE_IT	__same_type(perf_pmu_unregister(NULL), int)
 
 static struct pmu gone_pmu = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A tracepoint of a module. Whatever number is written to the parameter "fire" is recorded.
+ * A tracepoint in a module. A number written to the parameter "fire" is recorded.
  */
 #include <linux/module.h>
 
@@ -10,7 +10,7 @@
 static noinline void kst_one_fire(u32 number)
 {
 	trace_kst_first(number, "old");
-	/* So that it has a place of its own in call chains */
+	/* Prevents a tail call: this function must show in call chains. */
 	barrier();
 }
 

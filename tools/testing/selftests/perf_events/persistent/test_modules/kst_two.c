@@ -10,7 +10,7 @@
 static noinline void kst_two_fire(u64 number)
 {
 	trace_kst_second(number);
-	/* So that it has a place of its own in call chains */
+	/* Prevents a tail call: this function must show in call chains. */
 	barrier();
 }
 

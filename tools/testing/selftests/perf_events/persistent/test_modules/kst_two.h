@@ -7,7 +7,7 @@
 
 #include <linux/tracepoint.h>
 
-/* Other fields than those of kst_first, in the same places */
+/* Different fields than kst_first has, at the same offsets */
 TRACE_EVENT(kst_second,
 
 	TP_PROTO(u64 number),

@@ -187,6 +187,39 @@ words()
 words
 result $? words
 
+# A CPU that loops in the kernel stops the buffers, with nothing after that in them. They
+# can be read while it still loops.
+# shellcheck disable=SC2016
+softlockup()
+{
+	VM_LOG=$logs/softlockup.vm.log "$top/scripts/vm.sh" -k "$kernel" -s 4 -m 3072 -t 300 bash -exc '
+		insmod "$0"
+		# A lockup is twice as long. In an emulated guest, CPUs may well stand for a few seconds.
+		echo 6 >/proc/sys/kernel/watchdog_thresh
+		perf record -P lockup -e sched:sched_switch -e sched:sched_process_exec -a -m 1M
+		perf ctl trigger lockup --when softlockup --do stop
+		taskset -c 3 bash -c "exec -a last-words bash -c \
+			\"echo SOFTLOCKUP >/sys/kernel/debug/provoke-crash/DIRECT\"" &
+		for ((i = 0; i < 600; i++)); do
+			! perf ctl list --json lockup | grep -q "\"stopped\": *true" || break
+			sleep 0.1
+		done
+		perf ctl list -v lockup
+		perf ctl list --json lockup
+		mountpoint -q /sys/kernel/perf || mount -t perffs perffs /sys/kernel/perf
+		grep -q stopped /sys/kernel/perf/lockup/status
+		cat /sys/kernel/perf/lockup/text >/tmp/text
+		tail -n 20 /tmp/text
+		echo now:
+		reboot -ff' "$kernel/drivers/misc/lkdtm/lkdtm.ko" >"$logs/softlockup.log" 2>&1
+	grep -q '^now:' "$logs/softlockup.log" &&
+		grep -q 'BUG: soft lockup - CPU#3 stuck for' "$logs/softlockup.vm.log" &&
+		! grep 'BUG: ' "$logs/softlockup.vm.log" | grep -v 'BUG: soft lockup - CPU#3' &&
+		! grep -E 'WARNING: |Oops: |INFO: task' "$logs/softlockup.vm.log"
+}
+softlockup
+result $? softlockup
+
 # The module of a tracepoint cannot be unloaded while a namespace has the event. After
 # that it can be, even if there are snapshots or readers.
 module=$kernel/samples/trace_events/trace-events-sample.ko

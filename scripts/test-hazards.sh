@@ -91,9 +91,9 @@ if [ $# -eq 0 ]; then
 		Persistent perf events: hazards
 		===============================
 
-		How code like this is known to break, which test in
-		\`\`tools/testing/selftests/perf_events/persistent/\`\` guards against it, and what
-		that test does when the guard in the kernel is left out.
+		How code like this is known to break, the test in
+		\`\`tools/testing/selftests/perf_events/persistent/\`\` that notices, and the result of
+		that test on a kernel without the guard.
 
 		.. list-table::
 		   :header-rows: 1
@@ -101,9 +101,9 @@ if [ $# -eq 0 ]; then
 		   * - #
 		     - hazard
 		     - test
-		     - as it is
-		     - the guard
-		     - without it
+		     - result
+		     - guard
+		     - without guard
 		EOT
 		cat "$rows"
 	} >"$linux/$doc"

@@ -4,17 +4,18 @@
 
 #include <linux/errno.h>
 #include <linux/types.h>
+#include <uapi/linux/perf_event.h>
 
 /* Flags of perf_persistent_create() */
 #define PERF_PERSISTENT_TASKS	0x1
 
 #ifdef CONFIG_PERF_EVENTS_PERSISTENT
-void perf_persistent_fatal(bool panic);
+void perf_persistent_fatal(enum perf_event_trigger_when when);
 s64 perf_persistent_create(const char *name, const char *const *events, unsigned int nr,
 			   unsigned long size, unsigned int flags);
 int perf_persistent_delete(u64 id);
 #else
-static inline void perf_persistent_fatal(bool panic) { }
+static inline void perf_persistent_fatal(enum perf_event_trigger_when when) { }
 
 static inline s64 perf_persistent_create(const char *name, const char *const *events,
 					 unsigned int nr, unsigned long size,

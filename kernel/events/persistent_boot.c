@@ -63,7 +63,8 @@ static int __init set_persistent(char *arg)
 
 	/* Parameters on the command line always fit, but those in a bootconfig may not. */
 	if (len > sizeof(perf_boot_line) - perf_boot_len) {
-		pr_err("perf_persistent=%.40s...: there is no room for it\n", arg);
+		pr_err("perf_persistent=%.40s...: ignored: the parameters are too long in total\n",
+		       arg);
 		return 1;
 	}
 	memcpy(perf_boot_line + perf_boot_len, arg, len);
@@ -92,7 +93,7 @@ int perf_boot_split(char *arg, char **name, unsigned long *size, char **events,
 	number = strsep(events, ":");
 	if (!*events)
 		return perf_spec_fail(error, -EINVAL, arg,
-				      "it has to be NAME:SIZE:EVENT[;EVENT...]");
+				      "expected NAME:SIZE:EVENT[;EVENT...]");
 	if (!perf_persist_valid_name(*name))
 		return perf_spec_fail(error, -EINVAL, *name, PERF_SPEC_NAME_RULE);
 	return perf_spec_parse_size(number, size, error);

@@ -254,7 +254,7 @@ void perf_set_report(struct perf_buffer_set *set, const char *name)
 	list_for_each_entry(set, &account->sets, entry) {
 		if (!set->gone)
 			continue;
-		pr_notice_ratelimited("perf: persistent/%s/ takes no snapshot: %u of them are deleted but still mapped, the oldest by %s[%d]\n",
+		pr_notice_ratelimited("perf: persistent/%s/: no snapshot: %u deleted snapshots are still mapped, the oldest by %s[%d]\n",
 				      name, nr, set->pid ? set->comm : "its creator", set->pid);
 		break;
 	}

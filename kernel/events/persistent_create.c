@@ -205,8 +205,8 @@ static int fail_event(struct perf_spec_error *error, int ret, struct perf_event_
 {
 	if (error)
 		error->spec = spec;
-	return perf_spec_fail(error, ret, spec->name, "CPU %d: %pe%s", cpu, ERR_PTR(ret),
-			      ret == -EINVAL && spec->filter ? ", it may be the filter" : "");
+	return perf_spec_fail(error, ret, spec->name, "fails on CPU %d: %pe%s", cpu, ERR_PTR(ret),
+			      ret == -EINVAL && spec->filter ? "; check the filter" : "");
 }
 
 static int make_events_on(struct new_events *new, struct list_head *specs, int cpu)
@@ -235,7 +235,8 @@ static int make_events_on(struct new_events *new, struct list_head *specs, int c
 	if (ret == -ENODEV && !perf_cpu_is_online(cpu))
 		return 0;
 	if (list_entry_is_head(spec, specs, entry))
-		return perf_spec_fail(new->error, ret, "dummy", "CPU %d: %pe", cpu, ERR_PTR(ret));
+		return perf_spec_fail(new->error, ret, "dummy", "fails on CPU %d: %pe", cpu,
+				      ERR_PTR(ret));
 	return fail_event(new->error, ret, spec, cpu);
 }
 
@@ -277,17 +278,16 @@ static int check_room(struct new_events *new, struct list_head *specs)
 	}
 	if (ret)
 		return perf_spec_fail(new->error, ret, new->ns->name,
-				      "%u members are more than kernel.perf_event_max_persistent allows",
+				      "%u more members exceed kernel.perf_event_max_persistent",
 				      nr);
 	if (pages > ULONG_MAX / num_online_cpus() || !perf_memory_left(pages * num_online_cpus()))
 		return perf_spec_fail(new->error, -ENOMEM, new->ns->name,
-				      "its buffers are more than half of the memory that is left");
+				      "its buffers need more than half of the available memory");
 	return 0;
 }
 
 static struct new_events *alloc_new(struct perf_persist_ns *ns, struct list_head *specs)
 {
-	/* A namespace has at most PERF_SPECS_MAX specs. */
 	size_t nr = (list_count_nodes(specs) + 1) * num_possible_cpus();
 	struct new_events *new;
 
@@ -315,7 +315,7 @@ static int make_all(struct new_events *new, struct list_head *specs)
 	}
 	ret = perf_persist_publish(ns);
 	if (ret)
-		perf_spec_fail(new->error, ret, ns->name, "cannot be made: %pe", ERR_PTR(ret));
+		perf_spec_fail(new->error, ret, ns->name, "cannot be created: %pe", ERR_PTR(ret));
 	return ret;
 }
 
@@ -349,10 +349,10 @@ long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, uns
 
 	error->text[0] = '\0';
 	if (list_empty(specs))
-		return perf_spec_fail(error, -EINVAL, ns->name, "there are no events");
+		return perf_spec_fail(error, -EINVAL, ns->name, "has no events: add at least one");
 	if (!size || size > min_t(u64, (u64)INT_MAX / 2 << PAGE_SHIFT, ULONG_MAX / 2))
 		return perf_spec_fail(error, -EINVAL, ns->name,
-				      "the size of its buffers is out of range");
+				      "the buffer size is out of range");
 	ret = check_rates(specs, error);
 	if (ret)
 		return ret;
@@ -521,7 +521,7 @@ int perf_persist_create_from(const char *name, struct list_head *specs, unsigned
 
 	error->spec = NULL;
 	if (!perf_persist_is_ready())
-		return perf_spec_fail(error, -ENODEV, name, "there are no persistent events");
+		return perf_spec_fail(error, -ENODEV, name, "persistent events are not available");
 	if (!perf_persist_valid_name(name))
 		return perf_spec_fail(error, -EINVAL, name, PERF_SPEC_NAME_RULE);
 	/* Members copy the formats of their tracepoints, which must be final. */
@@ -535,7 +535,7 @@ int perf_persist_create_from(const char *name, struct list_head *specs, unsigned
 	}
 	mutex_unlock(&perf_persist_lock);
 	if (ret)
-		perf_spec_fail(error, ret, name, "cannot be made: %pe", ERR_PTR(ret));
+		perf_spec_fail(error, ret, name, "cannot be created: %pe", ERR_PTR(ret));
 	else
 		ret = perf_persist_start(ns, specs, size, tasks, error);
 	if (ns && ret && READ_ONCE(ns->published))

@@ -134,34 +134,36 @@ static int error_log_show(struct seq_file *m, void *v)
 }
 
 static const char readme[] =
-	"perf events that the kernel keeps: a directory for each namespace.\n"
+	"Perf events that the kernel keeps without a process: a directory for each namespace.\n"
 	"\n"
-	"  mkdir NAME           make one; it records nothing until 1 is written to enabled\n"
+	"  mkdir NAME           create a namespace. To record, add events and write 1 to enabled\n"
 	"  rmdir NAME           delete it; its events stop at once\n"
-	"  error_log            the last things that could not be done, and why\n"
+	"  error_log            the last failed commands, and what was wrong with them\n"
 	"\n"
 	"NAME/events            add an event:    echo EVENT > events\n"
-	"                       take one away:   echo '!EVENT' > events\n"
-	"                       EVENT is SYSTEM:EVENT, with * for any, or cpu-clock, cycles,\n"
-	"                       page-faults, ..., or PMU/config=N,config1=N/\n"
-	"                       /period=N/ /freq=N/ /callchain/ /name=TEXT/ or several of them\n"
-	"                       may follow, and then: if FILTER\n"
-	"NAME/buffer_size       bytes of the buffer of each CPU; K, M and G are known\n"
-	"NAME/enabled           1: record. 0: stop. X is some of both. The first 1 makes the\n"
-	"                       events; these and buffer_size stay from there on\n"
-	"NAME/snapshot          1: set aside what there is, as NAME.1 and so on. 0: delete all of\n"
-	"                       these. Shows the name of the last one\n"
-	"NAME/keep              how many of these there may be; the oldest go\n"
-	"NAME/spares            memory for so many is there in advance\n"
+	"                       remove one:      echo '!EVENT' > events\n"
+	"                       EVENT is SYSTEM:EVENT, where * matches any text; or cpu-clock,\n"
+	"                       cycles, page-faults, ...; or PMU/config=N,config1=N/\n"
+	"                       Terms, as in cpu-clock/freq=99,callchain/: period=N, freq=N,\n"
+	"                       callchain, name=TEXT. After a tracepoint: if FILTER\n"
+	"NAME/buffer_size       bytes of the buffer of each CPU, or a number with K, M or G\n"
+	"NAME/enabled           1: enable the events. 0: disable them. Shows X if only some are\n"
+	"                       enabled. The first 1 creates the events; after that, events\n"
+	"                       and buffer_size cannot be changed\n"
+	"NAME/snapshot          1: move the records to a snapshot, NAME.1 and so on; go on\n"
+	"                       recording. 0: delete all snapshots. Shows the last one's name\n"
+	"NAME/keep              maximum number of snapshots; the oldest are deleted\n"
+	"NAME/spares            allocate the buffers of this many snapshots in advance\n"
 	"NAME/triggers          EVENT [if FILTER] : stop|snapshot [after=200ms] [cool_down=1m]\n"
-	"                       [times=N]; EVENT may be panic or oops. !LINE takes one away\n"
-	"NAME/status            what it is and has lost; poll() tells of changes\n"
-	"NAME/text              what it recorded, a line for each record, the oldest first\n"
-	"NAME/data              the same for perf, on any machine: cat data >perf.data\n"
+	"                       [times=N]; EVENT can also be panic, oops or softlockup.\n"
+	"                       !LINE removes LINE\n"
+	"NAME/status            state, number of lost records, ...; poll() reports changes\n"
+	"NAME/text              the records as text, one per line, the oldest first\n"
+	"NAME/data              the records for perf, on any machine: cat data >perf.data\n"
 	"NAME/per_cpu/cpuN/     text and data of one CPU\n"
 	"\n"
-	"Of what is recording, each CPU is shown as it is when it is copied, one after the\n"
-	"other. A snapshot is of one moment, and a directory of its own: rmdir NAME.1\n";
+	"While a namespace records, the CPUs are copied one after the other. A snapshot shows\n"
+	"all CPUs at the same moment. It has a directory of its own: rmdir NAME.1 deletes it.\n";
 
 static int readme_show(struct seq_file *m, void *v)
 {
@@ -419,7 +421,7 @@ static int ns_appeared(struct perf_persist_ns *ns)
 	if (ret == -ENODEV)
 		ret = 0;
 	if (ret)
-		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its directories: %pe\n",
+		pr_notice_ratelimited("perf: persistent/%s/: cannot create all directories in perffs: %pe\n",
 				      ns->name, ERR_PTR(ret));
 	return ret;
 }
@@ -461,7 +463,7 @@ static void add_covered(struct work_struct *work)
 		ret = add_cpus(dir);
 		kernfs_activate(dir->kn);
 		if (ret)
-			pr_notice_ratelimited("perf: persistent/%s/ does not have all of its directories: %pe\n",
+			pr_notice_ratelimited("perf: persistent/%s/: cannot create all directories in perffs: %pe\n",
 					      dir->ns->name, ERR_PTR(ret));
 	}
 }
@@ -630,7 +632,7 @@ static int fs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 		break;
 	case OPT_MODE:
 		if (result.uint_32 & ~0777)
-			return invalfc(fc, "mode is more than 0777");
+			return invalfc(fc, "mode must be at most 0777");
 		ctx->owner.mode = result.uint_32;
 		break;
 	}
@@ -730,7 +732,7 @@ static int fs_get_tree(struct fs_context *fc)
 		struct super_block *sb = fc->root->d_sb;
 
 		if (ret == -EBUSY)
-			errorfc(fc, "it is mounted with other options");
+			errorfc(fc, "already mounted with other options: use those or remount");
 		dput(fc->root);
 		fc->root = NULL;
 		deactivate_locked_super(sb);

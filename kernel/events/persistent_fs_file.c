@@ -107,7 +107,7 @@ static int get_number(char *text, unsigned int max, unsigned int *number,
 		      struct perf_spec_error *error)
 {
 	if (kstrtouint(text, 0, number) || *number > max)
-		return perf_spec_fail(error, -EINVAL, text, "not a number of 0 to %u", max);
+		return perf_spec_fail(error, -EINVAL, text, "not a number from 0 to %u", max);
 	return 0;
 }
 
@@ -181,7 +181,7 @@ static int remove_events(struct perf_fs_dir *dir, const char *line, struct perf_
 	if (list_empty(&removed))
 		take_away(&dir->specs, &unwanted, &removed, perf_spec_means);
 	if (list_empty(&removed))
-		ret = perf_spec_fail(error, -ENOENT, line, "is not among its events");
+		ret = perf_spec_fail(error, -ENOENT, line, "the namespace has no such event");
 	perf_spec_free(&unwanted);
 	perf_spec_free(&removed);
 	return ret;
@@ -197,13 +197,14 @@ static int add_events(struct perf_fs_dir *dir, const char *line, struct perf_spe
 	if (ret)
 		return ret;
 	if (list_count_nodes(&specs) + list_count_nodes(&dir->specs) > PERF_SPECS_MAX)
-		ret = perf_spec_fail(error, -E2BIG, line, "these are more than %d events",
+		ret = perf_spec_fail(error, -E2BIG, line,
+				     "the namespace would have more than %d events",
 				     PERF_SPECS_MAX);
 	list_for_each_entry(spec, &specs, entry) {
 		list_for_each_entry(other, &dir->specs, entry) {
 			if (!ret && perf_spec_same(spec, other))
 				ret = perf_spec_fail(error, -EEXIST, spec->name,
-						     "is among its events already");
+						     "the namespace has this event already");
 		}
 	}
 	if (ret)
@@ -221,7 +222,7 @@ static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_e
 
 	if (!is_new(dir))
 		return perf_spec_fail(error, -EBUSY, dir->ns->name,
-				      "it records already: make another one");
+				      "already started: cannot change events, mkdir another one");
 	while (!ret && (line = strsep(&text, "\n"))) {
 		cond_resched();
 		if (fatal_signal_pending(current))
@@ -383,7 +384,7 @@ static int change_size(struct perf_fs_dir *dir, char *text, struct perf_spec_err
 		return ret;
 	if (!is_new(dir))
 		return perf_spec_fail(error, -EBUSY, text,
-				      "it records already: make another one");
+				      "already started: cannot change the size, mkdir another one");
 	WRITE_ONCE(dir->size, size);
 	return 0;
 }
@@ -496,7 +497,7 @@ static int change_snapshot(struct perf_fs_dir *dir, char *text, struct perf_spec
 	ret = take ? perf_snapshot_take_now(dir->ns) : perf_snapshot_delete_all(dir->ns);
 	if (ret == -EBUSY)
 		perf_spec_fail(error, ret, text,
-			       "readers still map deleted ones: the kernel's log says who");
+			       "readers still map deleted snapshots: dmesg shows which process");
 	return ret;
 }
 
@@ -528,7 +529,7 @@ static int change_keep(struct perf_fs_dir *dir, char *text, struct perf_spec_err
 
 	ret = get_number(text, PERF_PERSIST_KEEP_MAX, &keep, error);
 	if (!ret && !keep)
-		ret = perf_spec_fail(error, -EINVAL, text, "at least 1");
+		ret = perf_spec_fail(error, -EINVAL, text, "must be at least 1");
 	return ret ? ret : perf_snapshot_set_keep(dir->ns, keep);
 }
 

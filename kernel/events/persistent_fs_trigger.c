@@ -4,7 +4,7 @@
  *
  *	EVENT [if FILTER] : stop|snapshot [after=TIME] [cool_down=TIME] [times=N]
  *
- * EVENT can also be panic or oops.
+ * EVENT can also be panic, oops or softlockup.
  */
 #include <linux/kernel.h>
 #include <linux/kstrtox.h>
@@ -52,7 +52,7 @@ static int get_time(const char *word, const char *value, u64 *ns, struct perf_sp
 			break;
 		return 0;
 	}
-	return perf_spec_fail(error, -EINVAL, word, "not a time, as 200ms, 5s or 1m");
+	return perf_spec_fail(error, -EINVAL, word, "not a time such as 200ms, 5s or 1m");
 }
 
 static void show_time(struct seq_file *m, const char *name, u64 ns)
@@ -78,7 +78,8 @@ static int get_word(char *word, struct perf_event_trigger *arg, struct perf_spec
 		return get_time(word, word + strlen("cool_down="), &arg->cool_down_ns, error);
 	if (strstarts(word, "times=") && !kstrtou64(word + strlen("times="), 10, &arg->times))
 		return 0;
-	return perf_spec_fail(error, -EINVAL, word, "not one of after=, cool_down= and times=");
+	return perf_spec_fail(error, -EINVAL, word,
+			      "not one of after=TIME, cool_down=TIME and times=N");
 }
 
 /* Parse the words after the colon. */
@@ -136,7 +137,7 @@ static int add_trigger(struct perf_persist_ns *ns, const struct perf_event_trigg
 
 	ret = perf_trigger_add(ns, arg, &number);
 	if (ret)
-		return perf_spec_fail(error, ret, arg->label, "cannot be a trigger: %pe",
+		return perf_spec_fail(error, ret, arg->label, "cannot add the trigger: %pe",
 				      ERR_PTR(ret));
 	list_for_each_entry(spec, specs, entry) {
 		for_each_online_cpu(cpu) {
@@ -172,12 +173,15 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 	strreplace(line, '\t', ' ');
 	/* The label is shown: writing a line that was read makes the same trigger again. */
 	if (strscpy(arg.label, line) < 0)
-		return perf_spec_fail(error, -E2BIG, line, "longer than %d bytes",
+		return perf_spec_fail(error, -E2BIG, line,
+				      "EVENT and FILTER are longer than %d bytes",
 				      PERF_PERSIST_NAME_SIZE - 1);
 	if (!strcmp(line, "panic")) {
 		arg.when = PERF_TRIGGER_WHEN_PANIC;
 	} else if (!strcmp(line, "oops")) {
 		arg.when = PERF_TRIGGER_WHEN_OOPS;
+	} else if (!strcmp(line, "softlockup")) {
+		arg.when = PERF_TRIGGER_WHEN_SOFTLOCKUP;
 	} else {
 		arg.when = PERF_TRIGGER_WHEN_EVENT;
 		ret = perf_spec_parse(line, &specs, error);
@@ -220,7 +224,8 @@ static int remove_line(struct perf_persist_ns *ns, const char *line,
 	}
 	if (READ_ONCE(ns->unlinked))
 		return -ENODEV;
-	return perf_spec_fail(error, -ENOENT, line, "is not among the triggers as they are shown");
+	return perf_spec_fail(error, -ENOENT, line,
+			      "no such trigger: copy the whole line that 'triggers' shows");
 }
 
 /**

@@ -503,7 +503,8 @@ int perf_persist_create_from(const char *name, struct list_head *specs, unsigned
 
 /* Message for a name that perf_persist_valid_name() refuses */
 #define PERF_SPEC_NAME_RULE							\
-	"not a name: a-z, 0-9, _ and -, at most " __stringify(PERF_PERSIST_USER_NAME_MAX) " bytes"
+	"not a valid name: use a-z, 0-9, _ and -, start with a-z or _, at most "	\
+	__stringify(PERF_PERSIST_USER_NAME_MAX) " bytes"
 
 /* Default frequency; lowered to kernel.perf_event_max_sample_rate if that is less */
 #define PERF_SPEC_FREQ		4000

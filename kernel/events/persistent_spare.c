@@ -680,7 +680,7 @@ static void snapshot_worker(struct work_struct *work)
 	int ret = refill_spares(ns);
 
 	if (ret && ret != -ENODEV)
-		pr_notice_ratelimited("perf: persistent/%s/ does not have all of its spares: %pe\n",
+		pr_notice_ratelimited("perf: persistent/%s/: cannot allocate all spares: %pe\n",
 				      ns->name, ERR_PTR(ret));
 	remove_trimmed(ns);
 	/* Keep the reference for the next run, unless others have queued it with their own. */

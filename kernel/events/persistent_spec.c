@@ -168,7 +168,7 @@ static int add_spec(struct spec_line *line, const char *name)
 
 	if (line->nr == PERF_SPECS_MAX)
 		return perf_spec_fail(line->error, -E2BIG, line->name,
-				      "these are more than %d events", PERF_SPECS_MAX);
+				      "matches more than %d events", PERF_SPECS_MAX);
 
 	spec = perf_spec_new(name, line->label, line->filter, &line->attr);
 	if (!spec)
@@ -198,7 +198,7 @@ static int parse_rate(struct spec_line *line, const char *term, const char *valu
 
 	if (attr->sample_period)
 		return perf_spec_fail(line->error, -EINVAL, term,
-				      "there is a period or a frequency already");
+				      "only one period= or freq= is allowed");
 	ret = parse_u64(line, term, value, &rate);
 	if (ret)
 		return ret;
@@ -229,14 +229,14 @@ static int parse_term(struct spec_line *line, char *term)
 	if (!strcmp(key, "callchain")) {
 		if (value)
 			return perf_spec_fail(line->error, -EINVAL, term,
-					      "'callchain' has no value");
+					      "'callchain' takes no value");
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 		return 0;
 	}
 	if (!strcmp(key, "name")) {
 		if (!value || line->label || !perf_persist_valid_label(value))
 			return perf_spec_fail(line->error, -EINVAL, term,
-					      "one name of 1 to %d bytes",
+					      "name= is allowed once, with 1 to %d printable bytes",
 					      PERF_PERSIST_NAME_SIZE - 1);
 		line->label = value;
 		return 0;
@@ -264,7 +264,7 @@ static int parse_terms(struct spec_line *line, char *terms)
 
 	if (!end || end[1])
 		return perf_spec_fail(line->error, -EINVAL, terms,
-				      "terms end with one '/', and nothing but ' if FILTER' follows");
+				      "'/' must end the terms; only ' if FILTER' may follow");
 	*end = '\0';
 	/* "//" has no terms. */
 	while (!ret && terms && *terms && (term = strsep(&terms, ",")))
@@ -356,7 +356,7 @@ static int find_pmu(struct spec_line *line)
 
 	if (is_for_tools(line->name))
 		return perf_spec_fail(line->error, -EINVAL, line->name,
-				      "its events cannot be written as numbers");
+				      "config= cannot describe events of this PMU");
 	type = perf_pmu_type(line->name);
 	if (type < 0)
 		return perf_spec_fail(line->error, type, line->name, "no such PMU");
@@ -373,7 +373,7 @@ static int find_events(struct spec_line *line)
 		return perf_spec_fail(line->error, -EINVAL, "", "the name of an event is missing");
 	if (colon && line->has_config)
 		return perf_spec_fail(line->error, -EINVAL, line->name,
-				      "config= is for the name of a PMU");
+				      "config= is for events of a PMU, not for tracepoints");
 	if (colon)
 		return find_tracepoints(line, colon);
 	if (line->has_config)
@@ -384,7 +384,7 @@ static int find_events(struct spec_line *line)
 		return add_spec(line, perf_known_name(&line->attr));
 	}
 	return perf_spec_fail(line->error, -ENOENT, line->name,
-			      "no such event; it is SYSTEM:EVENT, a name as cpu-clock, or PMU/config=N/");
+			      "no such event: use SYSTEM:EVENT, cpu-clock, ..., or PMU/config=N/");
 }
 
 static int check_filter(struct spec_line *line)
@@ -457,7 +457,8 @@ int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_
 		error->text[0] = '\0';
 	for (c = text; *c; c++) {
 		if (iscntrl(*c) && *c != '\t')
-			return perf_spec_fail(error, -EINVAL, c, "not a character of a line");
+			return perf_spec_fail(error, -EINVAL, c,
+					      "control characters are not allowed");
 	}
 	/* SET_FILTER has the same limit. */
 	if (strlen(text) >= PAGE_SIZE)
@@ -511,7 +512,7 @@ int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec
 	return 0;
 
 err:
-	return perf_spec_fail(error, -EINVAL, text, "not a size, as 256K or 1M");
+	return perf_spec_fail(error, -EINVAL, text, "not a size such as 256K or 1M");
 }
 
 static bool same_but_label(const struct perf_event_spec *a, const struct perf_event_spec *b)

@@ -235,7 +235,7 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 	int ret = update_stop_list(ns);
 
 	if (ret)
-		pr_notice_ratelimited("perf: persistent/%s/ cannot be stopped by its triggers: %pe\n",
+		pr_notice_ratelimited("perf: persistent/%s/: its triggers cannot stop it: %pe\n",
 				      ns->name, ERR_PTR(ret));
 }
 

@@ -56,7 +56,7 @@
 /**
  * struct perf_trigger - when something happens, do something
  * @entry:	in perf_persist_ns::triggers
- * @fatal:	in perf_fatal_triggers, for panic and oops
+ * @fatal:	in perf_fatal_triggers, for panic, oops and soft lockup
  * @ns:		the namespace on which it acts; valid until the trigger is gone
  * @arg:	what the user asked for; constant
  * @state:	what it has done, except for perf_event_trigger_state::fired
@@ -118,7 +118,7 @@ struct perf_action {
 	perf_overflow_handler_t	handler;
 };
 
-/* Triggers for panic() and oopses. Read under RCU alone, even if much else is broken. */
+/* Triggers for panic(), oopses and soft lockups. Read under RCU alone, even if much else is broken. */
 static LIST_HEAD(perf_fatal_triggers);
 static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
 
@@ -196,15 +196,15 @@ static void trigger_overflow(struct perf_event *event, struct perf_sample_data *
 }
 
 /**
- * perf_persistent_fatal - fire the triggers for panic or oops
- * @panic:	panic() calls: no deferred work will run
+ * perf_persistent_fatal - fire the triggers for panic, oops or soft lockup
+ * @when:	which of these; no deferred work will run after PERF_TRIGGER_WHEN_PANIC
  *
  * Called in any context, with any lock held. Takes no lock.
  */
-void perf_persistent_fatal(bool panic)
+void perf_persistent_fatal(enum perf_event_trigger_when when)
 {
 	static atomic_t fatal_cpu = ATOMIC_INIT(-1);
-	u32 when = panic ? PERF_TRIGGER_WHEN_PANIC : PERF_TRIGGER_WHEN_OOPS;
+	bool panic = when == PERF_TRIGGER_WHEN_PANIC;
 	int none = -1, cpu = raw_smp_processor_id();
 	unsigned int nr = READ_ONCE(perf_nr_fatal_triggers);
 	struct perf_trigger *trigger;
@@ -554,11 +554,14 @@ static void free_triggers(struct list_head *triggers, struct list_head *actions)
 
 static int check_arg(const struct perf_event_trigger *arg)
 {
-	if (arg->when > PERF_TRIGGER_WHEN_OOPS || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
+	if (arg->when > PERF_TRIGGER_WHEN_SOFTLOCKUP || arg->action > PERF_TRIGGER_DO_SNAPSHOT)
 		return -EINVAL;
 	/* After panic() no timer and no worker runs: all that can be done is to stop now. */
 	if (arg->when == PERF_TRIGGER_WHEN_PANIC &&
 	    (arg->action != PERF_TRIGGER_DO_STOP || arg->after_ns))
+		return -EINVAL;
+	/* A snapshot would wait for RCU, and RCU for the CPU that is locked up. */
+	if (arg->when == PERF_TRIGGER_WHEN_SOFTLOCKUP && arg->action != PERF_TRIGGER_DO_STOP)
 		return -EINVAL;
 	if (arg->after_ns > KTIME_MAX)
 		return -EINVAL;

@@ -137,7 +137,7 @@ bool perf_trigger_ioctl_reads(unsigned int cmd)
  *  -EINVAL	a field is out of range, or does not fit another one; the event
  *		does not sample, or has a buffer that is no member's; SET_NAME gave
  *		the event a name that is not the namespace's; ADD_TRIGGER_EVENT:
- *		the trigger is for panic or oops, so events cannot fire it
+ *		the trigger is for panic, oops or soft lockup, so events cannot fire it
  *  -E2BIG	the structure is larger than a page, or a field that the kernel does
  *		not know is not 0; its size now holds the size that the kernel knows
  *  -EOPNOTSUPP	@ns is a snapshot; or the event is one of a task, of a group, with

@@ -40,7 +40,7 @@ static int __init perf_sample_init(void)
 
 	/* The driver must work without the recorder, so do not fail. */
 	if (id < 0)
-		pr_notice("perf_sample: nothing is recorded: %pe\n", ERR_PTR((long)id));
+		pr_notice("perf_sample: cannot record events: %pe\n", ERR_PTR((long)id));
 	schedule_delayed_work(&tick_work, 0);
 	return 0;
 }
@@ -52,5 +52,5 @@ static void __exit perf_sample_exit(void)
 
 module_init(perf_sample_init);
 module_exit(perf_sample_exit);
-MODULE_DESCRIPTION("Keeps persistent perf events of a tracepoint of its own");
+MODULE_DESCRIPTION("Example of persistent perf events for a tracepoint of the module");
 MODULE_LICENSE("GPL");

@@ -56,12 +56,12 @@ static int parse_add_filter(const struct option *opt, const char *str, int unset
 	struct evsel *last;
 
 	if (!evlist) {
-		pr_err("--filter is about the event before it: write it behind -e.\n");
+		pr_err("--filter applies to the event before it: write it after -e.\n");
 		return -1;
 	}
 	last = evlist__last(evlist);
 	if (last->core.attr.type != PERF_TYPE_TRACEPOINT) {
-		pr_err("--filter is for tracepoints, and '%s' is none.\n", evsel__name(last));
+		pr_err("--filter is for tracepoints, and '%s' is not one.\n", evsel__name(last));
 		return -1;
 	}
 	return parse_filter(opt, str, unset);
@@ -70,17 +70,17 @@ static int parse_add_filter(const struct option *opt, const char *str, int unset
 const struct option ctl_add_options[] = {
 	OPT_CALLBACK('e', "event", &events_args, "event",
 		     "event to add, see 'perf list'", parse_events_option_new_evlist),
-	OPT_CALLBACK(0, "filter", &evlist, "filter", "of the event before it",
+	OPT_CALLBACK(0, "filter", &evlist, "filter", "filter of the event before it",
 		     parse_add_filter),
 	OPT_CALLBACK_NOOPT('g', NULL, &callchain_param, NULL,
 			   "record call chains, by frame pointers", &record_callchain_opt),
 	OPT_CALLBACK(0, "call-graph", &record_opts, "mode[,size]",
 		     "record call chains: fp, dwarf or lbr", &record_parse_callchain_opt),
-	OPT_U64('c', "count", &record_opts.user_interval, "record one in so many"),
+	OPT_U64('c', "count", &record_opts.user_interval, "sample every Nth event"),
 	OPT_CALLBACK('F', "freq", &record_opts, "freq or 'max'",
-		     "record so many in a second", record__parse_freq),
-	OPT_STRING(0, "label", &label, "text", "what to call the event, if not by its name"),
-	OPT_BOOLEAN('q', "quiet", &quiet, "say nothing but what went wrong"),
+		     "sample at this frequency, in Hz", record__parse_freq),
+	OPT_STRING(0, "label", &label, "text", "label for the event, instead of its name"),
+	OPT_BOOLEAN('q', "quiet", &quiet, "print errors only"),
 	OPT_END()
 };
 
@@ -101,7 +101,7 @@ static int check_label(void)
 	}
 	/* Names with a colon are looked up as tracepoints. */
 	if (strchr(label, ':')) {
-		pr_err("--label takes no ':', which tracepoints have in their names: not '%s'.\n",
+		pr_err("--label takes no ':', which marks a tracepoint: not '%s'.\n",
 		       label);
 		return -EINVAL;
 	}
@@ -110,7 +110,7 @@ static int check_label(void)
 		return -ENOMEM;
 	persistent__make_printable(quoted);
 	if (strcmp(quoted, label)) {
-		pr_err("--label takes characters that can be printed: not '%s'.\n", quoted);
+		pr_err("--label takes printable characters only: not '%s'.\n", quoted);
 		free(quoted);
 		return -EINVAL;
 	}

@@ -211,7 +211,8 @@ static int parse_compress(const char *str, u32 *comp_level)
 	return -1;
 #endif
 	if (strcmp(str, "zstd") && strncmp(str, "zstd:", 5)) {
-		pr_err("--compress takes zstd, or a level, too, as in zstd:3: not '%s'.\n", str);
+		pr_err("--compress takes zstd, or zstd with a level, as in zstd:3: not '%s'.\n",
+		       str);
 		return -1;
 	}
 	*comp_level = 1;
@@ -356,7 +357,7 @@ int perf_ctl__parse_pages(unsigned int *pages)
 	if (!__evlist__parse_mmap_pages(pages, perf_ctl.mmap_pages))
 		return 0;
 
-	pr_err("-m takes a number of pages, or a size with one of B, K, M and G, as in -m 2M: not '%s'.\n",
+	pr_err("-m takes a number of pages, or a size in B, K, M or G, as in -m 2M: not '%s'.\n",
 	       perf_ctl.mmap_pages);
 	return -1;
 }

@@ -31,65 +31,65 @@
 struct perf_ctl perf_ctl;
 
 static const struct option ctl_options[] = {
-	OPT_BOOLEAN('l', "list", &perf_ctl.list, "list the namespaces, or the one that is named"),
-	OPT_BOOLEAN('r', "read", &perf_ctl.read, "write what a namespace holds to a file"),
-	OPT_BOOLEAN('d', "delete", &perf_ctl.delete, "delete the namespaces that are named"),
-	OPT_BOOLEAN(0, "enable", &perf_ctl.enable, "let the namespaces that are named record"),
+	OPT_BOOLEAN('l', "list", &perf_ctl.list, "list all namespaces, or the given one"),
+	OPT_BOOLEAN('r', "read", &perf_ctl.read, "write the records of a namespace to a file"),
+	OPT_BOOLEAN('d', "delete", &perf_ctl.delete, "delete the given namespaces"),
+	OPT_BOOLEAN(0, "enable", &perf_ctl.enable, "enable the events of the given namespaces"),
 	OPT_BOOLEAN(0, "disable", &perf_ctl.disable,
-		    "switch off the events of the namespaces that are named"),
+		    "disable the events of the given namespaces"),
 	OPT_BOOLEAN(0, "stop", &perf_ctl.stop,
-		    "freeze what the namespaces that are named hold, as a trigger does"),
+		    "freeze the records of the given namespaces, as a trigger does"),
 	OPT_BOOLEAN(0, "resume", &perf_ctl.resume,
 		    "resume recording in namespaces that were stopped"),
 	OPT_BOOLEAN('s', "snapshot", &perf_ctl.snapshot,
-		    "keep what the namespaces that are named hold, and go on with empty buffers"),
+		    "keep the records of the given namespaces, and continue with empty buffers"),
 	OPT_STRING(0, "keep", &perf_ctl.keep, "number",
-		   "how many snapshots of the named namespaces to keep"),
+		   "number of snapshots to keep of each given namespace"),
 	OPT_STRING(0, "note", &perf_ctl.note, "text",
-		   "attach a text to the named namespaces, or to what -s takes"),
+		   "attach a text to the given namespaces, or to the snapshots of -s"),
 	OPT_STRING(0, "spares", &perf_ctl.spares, "number",
-		   "have buffers ready for so many snapshots of the namespaces that are named"),
-	OPT_BOOLEAN(0, "clear", &perf_ctl.clear, "drop what the namespaces that are named hold"),
+		   "preallocate buffers for this many snapshots of each given namespace"),
+	OPT_BOOLEAN(0, "clear", &perf_ctl.clear, "drop the records of the given namespaces"),
 	OPT_BOOLEAN(0, "resize", &perf_ctl.resize,
-		    "go on with buffers of the size of -m; the old ones become a snapshot"),
+		    "continue with buffers of the size -m; the old ones become a snapshot"),
 	OPT_BOOLEAN('t', "trigger", &perf_ctl.trigger,
-		    "have the kernel do something when an event happens"),
+		    "let the kernel stop or take a snapshot when an event happens"),
 	OPT_BOOLEAN(0, "wait", &perf_ctl.wait,
 		    "wait until a snapshot of the namespace is taken, or a trigger stops it"),
 	OPT_INCR('v', "verbose", &verbose, "be more verbose"),
 	OPT_GROUP("Options of -l"),
-	OPT_BOOLEAN('j', "json", &perf_ctl.json, "list for programs, in JSON"),
+	OPT_BOOLEAN('j', "json", &perf_ctl.json, "print JSON, for programs"),
 	OPT_BOOLEAN(0, "contents", &perf_ctl.contents,
-		    "read the buffers to tell how far back they go"),
+		    "read the buffers to show how far back they go"),
 	OPT_GROUP("Options of -r"),
 	OPT_STRING('o', "output", &perf_ctl.output, "file", "output file, - for a pipe"),
-	OPT_STRING('C', "cpu", &perf_ctl.cpus, "cpu", "read what is of these CPUs"),
+	OPT_STRING('C', "cpu", &perf_ctl.cpus, "cpu", "read only these CPUs"),
 	OPT_STRING(0, "last", &perf_ctl.last, "time",
-		   "read what is not older than this, as in 30s"),
+		   "read only records that are at most this old, as in 30s"),
 	OPT_STRING(0, "from", &perf_ctl.from, "time",
-		   "read what is from this time on, in seconds of the perf clock or as in 03:14"),
-	OPT_STRING(0, "to", &perf_ctl.to, "time", "read what is up to this time"),
+		   "read only from this time on, in seconds of the perf clock or as in 03:14"),
+	OPT_STRING(0, "to", &perf_ctl.to, "time", "read only up to this time"),
 	OPT_STRING(0, "max-size", &perf_ctl.max_size, "size",
-		   "size of the output, B, K, M or G, into which goes what is newest"),
+		   "limit the output to this size (B, K, M or G); the newest samples are kept"),
 	OPT_GROUP("Option of --resize"),
 	OPT_STRING('m', "mmap-pages", &perf_ctl.mmap_pages, "pages",
-		   "size of the buffers, in pages or with one of B, K, M and G"),
+		   "size of the buffers, in pages or in B, K, M or G"),
 	OPT_GROUP("Options of -t"),
 	OPT_STRING(0, "when", &perf_ctl.to_trigger.when, "event",
-		   "an event, or panic, oops, warning, hung-task, rcu-stall or oom"),
+		   "an event, or panic, oops, softlockup, warning, hung-task, rcu-stall or oom"),
 	OPT_STRING(0, "filter", &perf_ctl.to_trigger.filter, "filter",
-		   "which of the events, if they are of a tracepoint"),
+		   "act only on events that match, for a tracepoint"),
 	OPT_STRING(0, "count", &perf_ctl.to_trigger.count, "number",
-		   "when so many have happened on a CPU, each time"),
+		   "act on every Nth event on a CPU"),
 	OPT_STRING(0, "do", &perf_ctl.to_trigger.action, "action", "stop or snapshot"),
 	OPT_STRING(0, "after", &perf_ctl.to_trigger.after, "time",
-		   "record for this long before it is done, as in 200ms"),
+		   "keep recording this long before the action, as in 200ms"),
 	OPT_STRING(0, "cool-down", &perf_ctl.to_trigger.cool_down, "time",
-		   "do it at most once in this time; 1s for snapshots, 0 for no limit"),
-	OPT_STRING(0, "times", &perf_ctl.to_trigger.times, "number", "do it at most so often"),
-	OPT_STRING(0, "remove", &perf_ctl.remove, "number", "remove the trigger of this number"),
+		   "act at most once in this time; default 1s for snapshots, 0 for no limit"),
+	OPT_STRING(0, "times", &perf_ctl.to_trigger.times, "number", "act at most this many times"),
+	OPT_STRING(0, "remove", &perf_ctl.remove, "number", "remove the trigger with this number"),
 	OPT_STRING(0, "arm", &perf_ctl.arm, "number",
-		   "let the trigger of this number act again as often as --times said"),
+		   "let the trigger with this number act again, as often as --times said"),
 	OPT_GROUP("Option of --wait"),
 	OPT_STRING(0, "timeout", &perf_ctl.timeout, "time", "wait at most this long"),
 	OPT_END()
@@ -287,7 +287,7 @@ static int check_options(void)
 		  "-m belongs to --resize" },
 		{ perf_ctl.adds, perf_ctl__add_has_event(), 0, perf_ctl.word,
 		  " needs an event: -e" },
-		{ perf_ctl.resize, perf_ctl.mmap_pages, USAGE_RESIZE, resize, " takes a size: -m" },
+		{ perf_ctl.resize, perf_ctl.mmap_pages, USAGE_RESIZE, resize, " needs a size: -m" },
 		{ adds || perf_ctl.remove || perf_ctl.arm, perf_ctl.trigger, USAGE_TRIGGER, "",
 		  "--when, --filter, --count, --do, --after, --cool-down, --times, --remove and --arm belong to -t"
 		},
@@ -296,7 +296,7 @@ static int check_options(void)
 		  trigger, " needs --when and --do to add a trigger, or --remove, or --arm" },
 		{ perf_ctl.remove || perf_ctl.arm,
 		  !adds && !keeps && !(perf_ctl.remove && perf_ctl.arm), USAGE_REMOVE, "",
-		  "--remove and --arm allow no other option about triggers" },
+		  "--remove and --arm take no other option of a trigger" },
 		{ keeps, to->action && strcmp(to->action, "stop"), USAGE_TRIGGER, trigger,
 		  " takes --keep only with '--do snapshot'" },
 		{ word && word->own == ctl_number_options, perf_ctl.number, 0, perf_ctl.word,
@@ -306,8 +306,8 @@ static int check_options(void)
 		{ perf_ctl.saves, perf_ctl.save.dir, 0, perf_ctl.word, " needs a directory: --to" },
 		{ perf_ctl.timeout, perf_ctl.wait, USAGE_WAIT, "", "--timeout belongs to --wait" },
 		{ perf_ctl.command, perf_ctl.wait || perf_ctl.saves, USAGE_WAIT, "",
-		  perf_ctl.word ? "A command belongs to wait and save" :
-				  "A command belongs to --wait" },
+		  perf_ctl.word ? "Only wait and save take a command" :
+				  "Only --wait takes a command" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
@@ -366,11 +366,11 @@ static void err_no_verb(const char *arg)
 		err_usage(nearest->word_usage, "Nothing to do: write '%s' before all options", arg);
 	else if (nearest)
 		err_usage(nearest->word_usage,
-			  "Nothing to do: '%s' is no command. Did you mean '%s'? 'perf ctl -h' lists all",
+			  "Nothing to do: '%s' is not a command. Did you mean '%s'? 'perf ctl -h' lists all",
 			  arg, nearest->word);
 	else
 		err_usage("perf ctl <command> [<options>] [<namespace>...]",
-			  "Nothing to do%s%s%s: say what, as in 'perf ctl list'. 'perf ctl -h' lists all commands",
+			  "Nothing to do%s%s%s: give a command, as in 'perf ctl list'. 'perf ctl -h' lists all commands",
 			  arg ? " with '" : "", arg ?: "", arg ? "'" : "");
 }
 
@@ -384,7 +384,7 @@ static const struct verb *find_verb(const char *arg)
 			continue;
 		if (verb) {
 			err_usage(ctl_usage[verbs[i].usage],
-				  "%s and %s are two things to do: use one at a time",
+				  "%s and %s cannot be used together: use one at a time",
 				  verb->option, verbs[i].option);
 			return NULL;
 		}
@@ -517,7 +517,7 @@ static int run_on_names(const struct verb *verb, int argc, const char **argv)
 	while (names[nr])
 		nr++;
 	if (verb->one && nr > 1) {
-		pr_err("'%s' stands for %d namespaces, and %s takes one.\n", argv[0], nr,
+		pr_err("'%s' matches %d namespaces, but %s takes one.\n", argv[0], nr,
 		       verb__name(verb));
 		err = EXIT_FAILED;
 	} else {

@@ -33,7 +33,7 @@ ATTR_SAMPLE_ID_ALL = 1 << 18
 
 
 def rb_entries(root, type_name, member):
-    """The structures of a struct rb_root in their order."""
+    """The structures in a struct rb_root, in order."""
     entry = gdb.lookup_type(type_name)
     offset = next(f.bitpos // 8 for f in entry.fields() if f.name == member)
     char = gdb.lookup_type("char").pointer()
@@ -49,7 +49,7 @@ def rb_entries(root, type_name, member):
 
 
 def namespaces():
-    """All that have a name, snapshots too."""
+    """All namespaces that have a name, including snapshots."""
     root = gdb.parse_and_eval("(unsigned long)&perf_persist_names")
     root = root.cast(gdb.lookup_type("struct rb_root").pointer()).dereference()
     return rb_entries(root, "struct perf_persist_ns", "name_node")
@@ -72,7 +72,7 @@ def signed(value):
 
 
 def records(rb):
-    """All that is whole in a buffer that is written backward, newest first."""
+    """All complete records of a buffer that is written backward, newest first."""
     pages = int(rb["nr_pages"])
     size = pages * PAGE_SIZE
     array = memory(rb["data_pages"].address, 8 * pages)
@@ -94,7 +94,7 @@ def records(rb):
 
 
 class Narrow:
-    """What the records of a member leave out, see kernel/events/read_wide.c."""
+    """Fields that the records of a member leave out, see kernel/events/read_wide.c."""
 
     def __init__(self, attr, cpu):
         kind, period, sample_type, flags = struct.unpack_from("<I12xQQ8xQ", attr)
@@ -133,7 +133,7 @@ class Narrow:
 
 
 def narrow_members(ns):
-    """Those by the ids in whose records something is left out."""
+    """Members whose records leave out fields, by their ids."""
     members = {}
     for member in rb_entries(ns["members"], "struct perf_member", "node"):
         attr = memory(member["attr"].address, member["attr"].type.sizeof)
@@ -144,14 +144,14 @@ def narrow_members(ns):
 
 
 def widen(record, members):
-    """As perf record writes it."""
+    """The record with all fields, as perf record writes it."""
     at = 8 if struct.unpack_from("<I", record)[0] == RECORD_SAMPLE else len(record) - 8
     narrow = members.get(struct.unpack_from("<Q", record, at)[0]) if len(record) >= 16 else None
     return narrow.widen(record) if narrow else record
 
 
 class Event:
-    """Members that differ in nothing but their CPU."""
+    """Members that differ only in their CPU."""
 
     def __init__(self, attr, label):
         self.attr = attr
@@ -171,7 +171,7 @@ def events_of(ns):
 
 
 def kernel_map(event):
-    """A record that says where the kernel's own code is."""
+    """A record with the address range of the kernel's code."""
     try:
         start, end = (int(gdb.parse_and_eval("(unsigned long)&" + symbol))
                       for symbol in ("_text", "_etext"))
@@ -200,19 +200,19 @@ def event_desc(events):
 
 
 def tracing_data(path):
-    """What a perf.data file says about the fields of tracepoints."""
+    """The formats of tracepoints in a perf.data file."""
     with open(path, "rb") as file:
         content = file.read()
     at, size, features = struct.unpack_from("<QQ16xQ", content, 40)
     if content[:8] != b"PERFILE2" or not features & 1 << FEATURE_TRACING_DATA:
-        raise gdb.GdbError("There are no tracepoints in {}.".format(path))
+        raise gdb.GdbError("{} has no tracepoints.".format(path))
     # Tracing data is bit 1, the first feature: bit 0 is unused.
     at, size = struct.unpack_from("<QQ", content, at + size)
     return content[at:at + size]
 
 
 def perf_data(events, data, tracing):
-    """A file that perf reads."""
+    """The contents of a perf.data file."""
     header_size, attr_size = 104, len(events[0].attr) + 16
     ids = attrs = b""
     for event in events:
@@ -248,12 +248,12 @@ class LxPerfPersistentList(gdb.Command):
 
 
 class LxPerfPersistentSave(gdb.Command):
-    """Write what a namespace of persistent perf events holds to a file for perf.
+    """Save the records of a namespace of persistent perf events as a perf.data file.
 
 lx-perf-persistent-save NAME FILE [PERF.DATA]
 
-When there are tracepoints among its events, what their fields are is taken from
-PERF.DATA, which is any recording of tracepoints on the same kernel."""
+If the namespace has tracepoints, their formats come from PERF.DATA, which can be any
+recording of tracepoints on the same kernel."""
 
     def __init__(self):
         super().__init__("lx-perf-persistent-save", gdb.COMMAND_DATA)
@@ -267,8 +267,8 @@ PERF.DATA, which is any recording of tracepoints on the same kernel."""
         tracing = tracing_data(argv[2]) if len(argv) == 3 else b""
         if not tracing and any(struct.unpack_from("<I", event.attr)[0] == TYPE_TRACEPOINT
                                for event in events):
-            raise gdb.GdbError("'{}' has tracepoints: record any of them on the same kernel,\n"
-                               "'perf record -e TRACEPOINT -a true', and name that file, too."
+            raise gdb.GdbError("'{}' has tracepoints. Record any tracepoint on the same kernel,\n"
+                               "'perf record -e TRACEPOINT -a true', and pass it as PERF.DATA."
                                .format(argv[0]))
         out, buffers = [kernel_map(events[0])], set()
         members = narrow_members(ns)

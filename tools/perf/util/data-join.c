@@ -57,9 +57,9 @@ static const char *check_header(const struct join_file *file)
 	const struct perf_file_header *header = file->header;
 
 	if (file->size < sizeof(*header) || header->magic != PERF_FILE_MAGIC)
-		return "it was not written by 'perf record' of this machine's byte order";
+		return "it was not written by 'perf record' in the byte order of this machine";
 	if (header->size != sizeof(*header))
-		return "it is a stream or of another version of perf";
+		return "it was written to a pipe, or by another version of perf";
 	if (!is_within(header->data.offset, header->data.size, file->size))
 		return "its end is missing";
 	if (header->data.offset < sizeof(*header) ||
@@ -89,7 +89,7 @@ static int map_file(struct join_file *file, const char *path, bool force, bool s
 	}
 
 	if (!S_ISREG(st.st_mode)) {
-		wrong = "it is no file";
+		wrong = "it is not a regular file";
 	} else if ((size_t)st.st_size != (u64)st.st_size) {
 		wrong = "it is too large for this machine";
 	} else if (!force && st.st_uid && st.st_uid != geteuid()) {
@@ -228,7 +228,7 @@ static int make_evlist(struct data_join *join)
 	if (err == -EINVAL)
 		pr_err("Cannot join %s: its description of the events is damaged.\n", file->path);
 	if (!err && !has_times(join->evlist)) {
-		pr_err("Cannot join %s: its records have no time.\n", file->path);
+		pr_err("Cannot join %s: its records have no timestamps.\n", file->path);
 		err = -EINVAL;
 	}
 	return err;
@@ -427,7 +427,7 @@ int data_join__open(struct data_join *join, const char * const *paths, int nr)
 
 		err = map_file(file, paths[join->nr_files], join->force, /*silent=*/false);
 		if (!err && !is_same(&join->files[0], file)) {
-			pr_err("Cannot join %s: it is of another recording than %s.\n", file->path,
+			pr_err("Cannot join %s: it belongs to another recording than %s.\n", file->path,
 			       join->files[0].path);
 			err = -EINVAL;
 		}

@@ -85,11 +85,11 @@ static void reader__check(struct reader *reader)
 	if (!reader->data.is_pipe && is_cut_off(reader))
 		pr_err("The end of '%s' is missing: copy it again, or leave it out.\n", path);
 	else if (!env->clock.enabled)
-		pr_err("'%s' does not tell the wall-clock time of its samples: leave it out.\n"
-		       "Files of 'perf record --clockid monotonic' do, and those that 'perf ctl read' and save write.\n",
+		pr_err("'%s' does not contain the wall-clock time of its samples: leave it out.\n"
+		       "'perf record --clockid monotonic', 'perf ctl read' and 'perf ctl save' write files that do.\n",
 		       path);
 	else if (!has_times(reader->session->evlist))
-		pr_err("'%s' has samples without a time, leave it out: record without --no-timestamp.\n",
+		pr_err("'%s' has samples without timestamps: leave it out, and record without --no-timestamp.\n",
 		       path);
 	else
 		info->ready = true;
@@ -307,7 +307,7 @@ static int reader__run(struct reader *reader)
 	reader__init_tool(reader);
 	reader->session = perf_session__new(&reader->data, &reader->tool);
 	if (IS_ERR(reader->session)) {
-		pr_err("Cannot read '%s': copy it again if it is not what 'perf record' wrote, or leave it out.\n",
+		pr_err("Cannot read '%s': copy it again if it differs from what 'perf record' wrote, or leave it out.\n",
 		       reader->path);
 		return -1;
 	}
@@ -323,7 +323,7 @@ static int reader__run(struct reader *reader)
 	if (fclose(reader->pipe) && !err)
 		err = -errno;
 	if (err)
-		pr_err("Cannot read all of '%s', samples of it are missing: copy it again.\n",
+		pr_err("Cannot read all of '%s', some of its samples are missing: copy it again.\n",
 		       reader->path);
 	return err;
 }

@@ -149,7 +149,7 @@ static int end_source(struct merge_source *source)
 		waitpid(source->pid, &status, 0);
 	source->pid = 0;
 	if (WIFSIGNALED(status))
-		pr_err("The process that read '%s' was killed by signal %d, samples of it are missing.\n",
+		pr_err("The process that read '%s' was killed by signal %d: some of its samples are missing.\n",
 		       source->path, WTERMSIG(status));
 	return status ? -EIO : 0;
 }
@@ -259,7 +259,7 @@ static int apply_offset(struct merge *merge, const struct data_merge_offset *off
 	if (found)
 		return 0;
 
-	pr_err("--offset: no file is of a machine '%s', but of", offset->machine);
+	pr_err("--offset: no file is from machine '%s', only from", offset->machine);
 	for_each_source(merge, source)
 		pr_err(" '%s'", source->name);
 	pr_err(".\n");
@@ -348,7 +348,7 @@ static int close_output(struct merge *merge)
 	if ((merge->out == stdout ? fflush(stdout) : fclose(merge->out)) && !err)
 		err = -errno;
 	if (err)
-		pr_err("Cannot write all of the timeline: is there room for it?\n");
+		pr_err("Cannot write all of the timeline: is the disk full?\n");
 	return err;
 }
 
@@ -450,10 +450,10 @@ static void print_skew(struct merge *merge)
 		if (other)
 			print_change(source, other);
 	}
-	fputs("Files do not tell how far the clocks of machines were apart: milliseconds where NTP\n"
-	      "kept them, without it any time. Nor do they tell whether a clock was set, or the\n"
-	      "machine slept, between a sample and that comparison.\n"
-	      "Correct a machine that is known to be off with --offset MACHINE=SECONDS.\n", stderr);
+	fputs("Files do not show how far apart the clocks of the machines were: milliseconds with NTP,\n"
+	      "any time without it. They also do not show whether a clock was set, or the machine\n"
+	      "slept, between a sample and that comparison.\n"
+	      "If the clock of a machine is known to be off, use --offset MACHINE=SECONDS.\n", stderr);
 }
 
 static int merge__run(struct merge *merge)

@@ -96,18 +96,18 @@ static int check_event(const struct add *add, struct evsel *evsel)
 		return -EINVAL;
 	}
 	if (!evsel__is_group_leader(evsel) || evsel->core.nr_members > 1) {
-		pr_err("'%s' is in a group, and the kernel keeps events that are in none: leave out the braces.\n",
+		pr_err("'%s' is in a group, and the kernel keeps no groups: leave out the braces.\n",
 		       name);
 		return -EINVAL;
 	}
 	term = evsel__get_config_term(evsel, OVERWRITE);
 	if (term && !term->val.overwrite) {
 		pr_err("'%s' has the term 'no-overwrite', but the kernel only keeps buffers that overwrite\n"
-		       "what is oldest: leave out the term.\n", name);
+		       "the oldest records: leave out the term.\n", name);
 		return -EINVAL;
 	}
 	if (add->opts->label && add->opts->evlist->core.nr_entries > 1) {
-		pr_err("--label is for one event, and these are %d: add them one after the other.\n",
+		pr_err("--label names one event, but -e has %d: add them one at a time.\n",
 		       add->opts->evlist->core.nr_entries);
 		return -EINVAL;
 	}
@@ -123,7 +123,7 @@ static int add__check(const struct add *add)
 	if (err)
 		return err;
 	if (ns->stopped) {
-		pr_err("'%s' is stopped, and what it holds is frozen: let it go on with 'perf ctl resume %s' first.\n",
+		pr_err("'%s' is stopped and its records are frozen: resume it with 'perf ctl resume %s' first.\n",
 		       ns->name, ns->name);
 		return -EBUSY;
 	}
@@ -161,8 +161,8 @@ static bool add__has_label(const struct add *add, const char *label, int cpu,
 /* In a perf.data file two events with the same label could not be told apart. */
 static int err_label(const struct add *add, const char *label)
 {
-	pr_err("'%s' has an event called '%s' already, see 'perf ctl list -v %s': use --label to call this one\n"
-	       "something else.\n", add->ns->name, label, add->ns->name);
+	pr_err("'%s' has an event called '%s' already, see 'perf ctl list -v %s':\n"
+	       "give this one another name with --label.\n", add->ns->name, label, add->ns->name);
 	return -EEXIST;
 }
 
@@ -183,7 +183,7 @@ static char *add__cpus(const struct add *add)
 			__set_bit(member->cpu, cpus);
 	}
 	if (bitmap_empty(cpus, MAX_NR_CPUS)) {
-		pr_err("All CPUs that '%s' records on are offline: add the event when one is back.\n",
+		pr_err("All CPUs that '%s' records on are offline: add the event when one is online again.\n",
 		       add->ns->name);
 		return NULL;
 	}
@@ -314,7 +314,7 @@ static int err_redirect(const struct add *add, const struct joiner *joiner, int 
 {
 	char buf[STRERR_BUFSIZE];
 
-	pr_err("Cannot have '%s' write to the buffer of '%s' on CPU %d: %s.\n"
+	pr_err("'%s' cannot write to the buffer of '%s' on CPU %d: %s.\n"
 	       "Give it buffers of its own with -m.\n", evsel__name(joiner->evsel), add->ns->name,
 	       joiner->cpu, str_error_r(-err, buf, sizeof(buf)));
 	return err;
@@ -385,10 +385,10 @@ static int err_join(const struct add *add, const struct joiner *joiner, int err)
 	switch (err) {
 	case -EPERM:
 		if (add->ns->owner_uid != geteuid())
-			pr_err("'%s' belongs to the user with the id %u, who would pay for the event: that user can add it,\n"
-			       "or you with CAP_IPC_LOCK.\n", name, add->ns->owner_uid);
+			pr_err("'%s' belongs to user id %u, and events count against that user's memory limit:\n"
+			       "add it as that user, or with CAP_IPC_LOCK.\n", name, add->ns->owner_uid);
 		else
-			pr_err("Cannot add '%s': the buffers of '%s' would be more than its owner may lock. Make them smaller\n"
+			pr_err("Cannot add '%s': the buffers of '%s' would exceed what its owner may lock. Make them smaller\n"
 			       "with -m, or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",
 			       event, name);
 		break;
@@ -426,7 +426,7 @@ static void add__leave(struct add *add)
 		/* ENODEV: the namespace was deleted, and the event with it. */
 		if (joiner->joined && ioctl(joiner->fd, PERF_EVENT_IOC_SET_PERSIST, NULL) &&
 		    errno != ENODEV)
-			pr_warning("WARNING: '%s' has joined '%s' on CPU %d and does not leave it: %m\n",
+			pr_warning("WARNING: '%s' was added to '%s' on CPU %d and cannot be removed: %m\n",
 				   evsel__name(joiner->evsel), add->ns->name, joiner->cpu);
 		joiner->joined = false;
 	}

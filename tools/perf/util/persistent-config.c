@@ -34,8 +34,8 @@ int evsel__check_unchanged(struct evsel *evsel)
 	    !attr->exclude_user && !attr->exclude_kernel && !attr->exclude_hv)
 		return 0;
 
-	pr_err("'%s' is read as it is: terms, modifiers, groups, filters and cgroups belong to the\n"
-	       "command that made it.\n", evsel__name(evsel));
+	pr_err("'%s' is read as it was created: use terms, modifiers, groups, filters and cgroups only\n"
+	       "with the command that creates it.\n", evsel__name(evsel));
 	return -EINVAL;
 }
 
@@ -84,8 +84,8 @@ static int config_clock(struct evlist *evlist, struct record_opts *opts)
 
 		if (attr->use_clockid != opts->use_clockid ||
 		    (attr->use_clockid && attr->clockid != opts->clockid)) {
-			pr_err("'%s' was made with another clock than %s.\n", evsel__name(evsel),
-			       given ? "is asked for" : "other events that are read");
+			pr_err("'%s' was created with another clock than %s.\n", evsel__name(evsel),
+			       given ? "the one asked for" : "the other events");
 			return -EINVAL;
 		}
 	}
@@ -107,7 +107,7 @@ int evlist__config_attached(struct evlist *evlist, struct record_opts *opts)
 
 	if (evlist__all_attached(evlist)) {
 		if (opts->user_freq != UINT_MAX || opts->user_interval != ULLONG_MAX) {
-			pr_err("How to sample was decided when the namespace was made: leave out -F and -c.\n");
+			pr_err("A namespace keeps the sampling rate that it was created with: leave out -F and -c.\n");
 			return -EINVAL;
 		}
 

@@ -69,13 +69,13 @@ int persistent__check_note(const char *option, const char *note)
 	size_t len = strlen(note);
 
 	if (len >= PERF_PERSIST_NAME_SIZE) {
-		pr_err("%s takes at most %d bytes, and these are %zu.\n", option,
+		pr_err("%s takes at most %d bytes, but got %zu.\n", option,
 		       PERF_PERSIST_NAME_SIZE - 1, len);
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < len; i++) {
 		if (iscntrl(note[i])) {
-			pr_err("%s takes characters that can be printed: the one at %zu cannot.\n",
+			pr_err("%s takes printable characters only: byte %zu is not printable.\n",
 			       option, i + 1);
 			return -EINVAL;
 		}
@@ -92,12 +92,12 @@ static void err_no_more_buffers(const struct persistent_ns *ns, const char *what
 	bool used_root;
 
 	if (ns->owner_uid == geteuid() || perf_cap__capable(CAP_IPC_LOCK, &used_root))
-		pr_err("Cannot %s '%s': its buffers would be more than its owner may lock, and nothing is\n"
-		       "lost. Delete snapshots, or make the namespace anew with a higher 'ulimit -l' or\n"
-		       "kernel.perf_event_mlock_kb.\n", what, ns->name);
+		pr_err("Cannot %s '%s': its buffers would exceed what its owner may lock.\n"
+		       "Nothing is lost. Delete snapshots, or create the namespace again with a higher\n"
+		       "'ulimit -l' or kernel.perf_event_mlock_kb.\n", what, ns->name);
 	else
-		pr_err("Cannot %s '%s': only its owner, who pays for the buffers, or a user with CAP_IPC_LOCK,\n"
-		       "like root, may ask for more of them.\n", what, ns->name);
+		pr_err("Cannot %s '%s': buffers count against its owner's memory limit, so only the owner, or a\n"
+		       "user with CAP_IPC_LOCK, like root, may allocate more.\n", what, ns->name);
 }
 
 static int err_control(int err, const struct persistent_ns *ns, const char *what)
@@ -108,8 +108,8 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 	case 0:
 		break;
 	case -ENOMEM:
-		pr_err("Cannot %s '%s': not enough memory available, and nothing is lost.\n"
-		       "Delete snapshots, or have buffers ready before with 'perf ctl --spares'.\n",
+		pr_err("Cannot %s '%s': not enough memory available. Nothing is lost.\n"
+		       "Delete snapshots, or allocate buffers in advance with 'perf ctl --spares'.\n",
 		       what, ns->name);
 		break;
 	case -EBUSY:
@@ -117,8 +117,8 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 		       "dmesg says who. Nothing is lost.\n", what, ns->name);
 		break;
 	case -ENOSPC:
-		pr_err("Cannot %s '%s': as many events are kept as kernel.perf_event_max_persistent allows,\n"
-		       "those of snapshots included. Delete some with 'perf ctl -d', or raise it.\n",
+		pr_err("Cannot %s '%s': the limit kernel.perf_event_max_persistent is reached, and events of\n"
+		       "snapshots count. Delete some with 'perf ctl -d', or raise the limit.\n",
 		       what, ns->name);
 		break;
 	case -EPERM:
@@ -157,9 +157,10 @@ int persistent__note_snapshot(u64 id, const char *note)
 	char buf[STRERR_BUFSIZE];
 
 	if (err == -ENOENT)
-		pr_err("The snapshot was deleted before it could have a note.\n");
+		pr_err("The snapshot was deleted before its note was attached.\n");
 	else if (err)
-		pr_err("The snapshot has no note: %s\n", str_error_r(-err, buf, sizeof(buf)));
+		pr_err("Cannot attach the note to the snapshot: %s\n",
+		       str_error_r(-err, buf, sizeof(buf)));
 	else
 		err = persistent_ns__set_note(snapshot, note);
 	persistent_ns__close(snapshot);
@@ -474,7 +475,7 @@ static int find_since(const struct persistent_ns *ns, u32 since, struct persiste
 	int err;
 
 	if (since > ns->number) {
-		pr_err("'%s' has taken %u snapshots, fewer than --since %u: is it a new one of that name?\n",
+		pr_err("'%s' has taken only %u snapshots, fewer than --since %u: was it deleted and created again?\n",
 		       ns->name, ns->number, since);
 		return -EINVAL;
 	}

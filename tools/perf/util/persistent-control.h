@@ -78,7 +78,7 @@ struct persistent_trigger_opts {
 
 int persistent_trigger__parse(struct perf_event_trigger *trigger,
 			      const struct persistent_trigger_opts *opts);
-/* Returns in @nr_events how many events --when stands for; 0: panic or oops */
+/* Returns in @nr_events how many events --when stands for; 0: a panic, oops or soft lockup */
 int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigger *trigger,
 			       const struct persistent_trigger_opts *opts, int *nr_events);
 int persistent_ns__remove_trigger(struct persistent_ns *ns, u32 number);

@@ -90,7 +90,7 @@ static const char *member__why_unread(const struct persistent_member *member,
 	if (member->flags & PERF_PERSIST_ATTR_WITHHELD)
 		return "you may not open them";
 	if (!member->output_id)
-		return "they count, and have no buffer";
+		return "they only count and have no buffer";
 	return NULL;
 }
 
@@ -352,7 +352,7 @@ static int attach_evsel(struct evlist *evlist, struct persistent *persistent,
 		return err_open_evsel(err, evsel);
 
 	if (ns->snapshot && persistent->use == PERSISTENT_COUNT) {
-		pr_err("'%s' is a snapshot: there are records in it, but it counts nothing. Read it with 'perf ctl -r %s'.\n",
+		pr_err("'%s' is a snapshot: it has records, but no counts. Read it with 'perf ctl -r %s'.\n",
 		       ns->name, ns->name);
 		persistent_ns__close(ns);
 		return -EINVAL;
@@ -429,7 +429,7 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent)
 		evsel->core.idx = idx++;
 
 	if (nothing_to_read(evlist, persistent)) {
-		pr_err("Nothing to read: no event that may be opened is on these CPUs.\n");
+		pr_err("Nothing to read: you may open no event on these CPUs.\n");
 		return -ENOENT;
 	}
 

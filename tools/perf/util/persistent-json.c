@@ -185,7 +185,7 @@ static void print_snapshot(struct json_print *json, const struct persistent_ns *
 
 static void print_trigger(struct json_print *json, const struct persistent_trigger *trigger)
 {
-	static const char * const when[] = { "event", "panic", "oops" };
+	static const char * const when[] = { "event", "panic", "oops", "softlockup" };
 
 	json_print__begin(json, NULL, '{');
 	json_print__u64(json, "number", trigger->asked.number);

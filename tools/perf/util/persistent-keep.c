@@ -46,13 +46,13 @@ static int keep__check_events(const struct persistent_keep *keep)
 
 	evlist__for_each_entry(keep->evlist, evsel) {
 		if (evsel__is_persistent(evsel)) {
-			pr_err("'%s' is a namespace, and -P makes a new one of other events. Leave out -P to read it,\n"
+			pr_err("'%s' is a namespace, and -P creates a new one from other events. Leave out -P to read it,\n"
 			       "or take a snapshot with 'perf ctl -s'.\n", evsel__name(evsel));
 			return -EINVAL;
 		}
 		if (is_no_overwrite(evsel)) {
 			pr_err("'%s' has the term 'no-overwrite', but the kernel only keeps buffers that overwrite\n"
-			       "what is oldest: leave out the term.\n", evsel__name(evsel));
+			       "the oldest records: leave out the term.\n", evsel__name(evsel));
 			return -EINVAL;
 		}
 	}
@@ -78,7 +78,7 @@ static int keep__check_cpus(const struct persistent_keep *keep)
 	perf_cpu_map__for_each_cpu(cpu, idx, cpus) {
 		if (!err && online && !perf_cpu_map__has(online, cpu)) {
 			cpu_map__snprint(online, list, sizeof(list));
-			pr_err("-C %s: CPU %d does not exist or is offline. Those online are %s.\n",
+			pr_err("-C %s: CPU %d does not exist or is offline. Online are %s.\n",
 			       keep->opts->target.cpu_list, cpu.cpu, list);
 			err = -EINVAL;
 		}
@@ -95,7 +95,7 @@ static int keep__check_filters(const struct persistent_keep *keep)
 
 	evlist__for_each_entry(keep->evlist, evsel) {
 		if (!list_empty(&evsel->bpf_filters)) {
-			pr_err("The filter of '%s' is a BPF program, which would not stay: it cannot be used with -P.\n",
+			pr_err("The filter of '%s' is a BPF program, which ends with perf: it cannot be used with -P.\n",
 			       evsel__name(evsel));
 			return -EINVAL;
 		}

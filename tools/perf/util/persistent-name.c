@@ -71,8 +71,8 @@ int persistent__check_name(const char *name)
 		good = islower(*c) || isdigit(*c) || *c == '_' || *c == '-';
 
 	if (!good) {
-		pr_err("'%s' cannot be the name of a namespace: it takes up to %d of a-z, 0-9, '_'\n"
-		       "and '-', the first of them a letter or '_'.\n", name, MAX_USER_NAME);
+		pr_err("'%s' cannot be the name of a namespace: a name has up to %d of a-z, 0-9, '_'\n"
+		       "and '-', and starts with a letter or '_'.\n", name, MAX_USER_NAME);
 		return -EINVAL;
 	}
 
@@ -231,8 +231,8 @@ static void err_no_match(const char *pattern, bool live)
 	    (int)strcspn(pattern, "*?[") > len)
 		pr_err("There are no snapshots of '%.*s'.\n", len, pattern);
 	else
-		pr_err("There is no namespace like '%s'%s.\n", pattern,
-		       live ? " that is no snapshot" : "");
+		pr_err("No namespace matches '%s'%s.\n", pattern,
+		       live ? " (snapshots are not considered)" : "");
 }
 
 char **persistent__match_names(const char *pattern, bool live)

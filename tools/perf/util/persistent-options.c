@@ -112,7 +112,7 @@ int persistent_options__check_keep(const struct option *options, const struct re
 	option = kill ? "-k" :
 		 persistent_options__find_given(options, not_with_keep, buf, sizeof(buf));
 	if (option) {
-		pr_err("%s cannot be used with -P: events in the kernel belong to CPUs, and nothing is written.\n",
+		pr_err("%s cannot be used with -P: events in the kernel belong to CPUs, and no file is written.\n",
 		       option);
 		return -EINVAL;
 	}
@@ -146,7 +146,7 @@ int persistent_options__check_read(const struct option *options, struct evlist *
 	if (!option)
 		return 0;
 
-	pr_err("%s says how to make events, and those of a namespace are there: leave it out, or use it with -P.\n",
+	pr_err("%s sets up new events, but a namespace has its events already: leave it out, or use it with -P.\n",
 	       option);
 	return -EINVAL;
 }

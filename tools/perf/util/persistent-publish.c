@@ -72,7 +72,7 @@ int persistent__err_publish(int err, const char *name, const char *event)
 		break;
 	case -EPERM:
 	case -EACCES:
-		pr_err("The kernel does not keep events for you: it takes CAP_PERFMON in the initial\n"
+		pr_err("The kernel does not keep events for you: this needs CAP_PERFMON in the initial\n"
 		       "user namespace.\n");
 		break;
 	case -EOPNOTSUPP:
@@ -80,8 +80,8 @@ int persistent__err_publish(int err, const char *name, const char *event)
 		       "have to be recorded as usual.\n", event);
 		break;
 	case -ENOSPC:
-		pr_err("Cannot keep '%s': as many events are kept as kernel.perf_event_max_persistent allows.\n"
-		       "Delete some with 'perf ctl -d', or raise it.\n", event);
+		pr_err("Cannot keep '%s': the limit kernel.perf_event_max_persistent is reached.\n"
+		       "Delete some events with 'perf ctl -d', or raise the limit.\n", event);
 		break;
 	case -ENOMEM:
 		pr_err("Cannot keep '%s': there is not enough memory available.\n", event);
@@ -100,7 +100,7 @@ static int err_name(int err, const char *name, const char *event)
 	if (err != -EPERM)
 		return persistent__err_publish(err, name, event);
 
-	pr_err("Cannot keep '%s': its buffers are more than you may lock. Make them smaller with -m, delete\n"
+	pr_err("Cannot keep '%s': its buffers exceed what you may lock. Make them smaller with -m, delete\n"
 	       "namespaces with 'perf ctl -d', or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",
 	       name);
 	return err;

@@ -505,13 +505,13 @@ void persistent_reader__warn_overtaken(struct persistent_reader *reader)
 		/* A snapshot replaces one buffer of each event, so do not add these up. */
 		skipped = max(skipped, buf->skipped);
 		if (buf->overtaken) {
-			pr_warning("WARNING: CPU %d: %llu bytes were gone before they could be read\n",
+			pr_warning("WARNING: CPU %d: %llu bytes were overwritten before they could be read\n",
 				   buf->map.cpu.cpu, (unsigned long long)buf->overtaken);
 		}
 	}
 
 	if (skipped) {
-		pr_warning("WARNING: %llu snapshot%s taken before %s could be read: what is in there is missing\n",
+		pr_warning("WARNING: %llu snapshot%s taken before %s could be read: the records in there are missing\n",
 			   (unsigned long long)skipped, skipped > 1 ? "s were" : " was",
 			   skipped > 1 ? "they" : "it");
 	}

@@ -69,9 +69,9 @@ static void spare_ns(struct persistent_ns *ns)
 		pr_err("'%s' was deleted by somebody else, and not all of it is in the output.\n",
 		       ns->name);
 	else if (!persistent_ns__enable_again(ns))
-		pr_err("'%s' is not deleted, and goes on as before.\n", ns->name);
+		pr_err("'%s' is not deleted, and records as before.\n", ns->name);
 	else
-		pr_err("'%s' is not deleted, but not all of it records any more.\n", ns->name);
+		pr_err("'%s' is not deleted, but some of its events no longer record.\n", ns->name);
 }
 
 /* Did events join after the namespace was opened? Then nobody has read their records. */
@@ -119,7 +119,7 @@ static int record__kill(struct persistent_record *record, struct perf_session *s
 	}
 
 	if (spared)
-		pr_err("Try again, or delete with 'perf ctl -d' what need not be read.\n");
+		pr_err("Try again, or delete namespaces that you need not read with 'perf ctl -d'.\n");
 	return err;
 }
 
@@ -160,7 +160,7 @@ int persistent_record__end(struct persistent_record *record, struct perf_session
 	for (int i = 0; i < record->set->nr_ns && !err; i++)
 		record__check_late(record, record->set->ns[i]);
 	if (err)
-		pr_err(PERSISTENT_STILL_THERE ": read them again, before what is oldest is overwritten.\n");
+		pr_err(PERSISTENT_STILL_THERE ": read them again, before the oldest records are overwritten.\n");
 	else if (record->interrupted)
 		pr_warning("WARNING: interrupted, not everything is in the output: read the namespaces again.\n");
 	return err;

@@ -46,18 +46,18 @@ static int record__check_kill_options(const struct persistent_record *record,
 		return 0;
 
 	if (writes_to_reader(output->path)) {
-		pr_err("-k cannot be used with a pipe, as perf cannot know whether its reader keeps what it gets:\n"
+		pr_err("-k cannot be used with a pipe, as perf cannot know whether its reader saves the data:\n"
 		       "write to a file with -o, or delete the namespace with 'perf ctl -d' afterwards.\n");
 		return -EINVAL;
 	}
 
 	if (output->timestamp_filename || output->switch_output) {
-		pr_err("-k deletes what is in the file: it cannot be used with --switch-output and --timestamp-filename.\n");
+		pr_err("-k deletes namespaces that are written to one file: it cannot be used with --switch-output and --timestamp-filename.\n");
 		return -EINVAL;
 	}
 
 	if (persistent_slice_opts__any_time(&record->slice_opts) || output->max_size) {
-		pr_err("-k would delete what is not in the file: it cannot be used with --last, --from, --to and --max-size.\n");
+		pr_err("-k would delete records that are not in the file: it cannot be used with --last, --from, --to and --max-size.\n");
 		return -EINVAL;
 	}
 
@@ -69,19 +69,19 @@ static int record__init_slice(struct persistent_record *record,
 			      const struct persistent_record_output *output)
 {
 	if (record->slice_opts.to && !record->only_looks_back) {
-		pr_err("--to is about what was recorded before: use it without a command and other events.\n");
+		pr_err("--to selects from past records: use it without a command and other events.\n");
 		return -EINVAL;
 	}
 	if (output->max_size && !record->only_looks_back) {
-		pr_err("--max-size leaves out what is oldest of what was recorded before: use it without a command and other events.\n");
+		pr_err("--max-size leaves out the oldest of the past records: use it without a command and other events.\n");
 		return -EINVAL;
 	}
 	if (output->max_size && output->timestamp_filename) {
-		pr_err("--max-size of what namespaces hold is for one file: not with --timestamp-filename.\n");
+		pr_err("--max-size limits one file when namespaces are read: leave out --timestamp-filename.\n");
 		return -EINVAL;
 	}
 	if (record->only_looks_back && output->switch_output) {
-		pr_err("--switch-output is for what goes on: what was recorded before is read once, into one file. --max-size limits it.\n");
+		pr_err("--switch-output is for ongoing recording: past records are read once, into one file. --max-size limits it.\n");
 		return -EINVAL;
 	}
 	if (record->only_looks_back)
@@ -176,8 +176,8 @@ static int record__check_formats(struct persistent_record *record)
 		/* Other errors may be temporary, like too many open files. */
 		status = is_missing_or_denied(err) ? PERSISTENT_EXIT_NO_TRACEFS : err;
 		pr_err("Cannot read %s: %s.\n"
-		       "A file with tracepoints has their formats in it, which come from tracefs. Be root, or let\n"
-		       "a group that you are in read it:\n"
+		       "A file with tracepoints contains their formats, which come from tracefs. Be root, or let\n"
+		       "one of your groups read it:\n"
 		       "'sudo mount -o remount,mode=750,gid=GROUP %s'. Nothing was read.\n",
 		       path, str_error_r(-err, msg, sizeof(msg)), tracing_path_mount());
 	} else {
@@ -197,7 +197,7 @@ static int record__check_formats(struct persistent_record *record)
 		}
 		if (err != -ENOENT)
 			continue;
-		pr_err("'%s' does not exist any more, or is another event by now. A file without its format cannot\n"
+		pr_err("'%s' does not exist any more, or is another event now. A file without its format cannot\n"
 		       "be read. The kernel has kept the format: mount perffs, and copy the file 'data' of the\n"
 		       "namespace from there. Nothing was read.\n", evsel__name(evsel));
 		status = PERSISTENT_EXIT_NO_FORMAT;

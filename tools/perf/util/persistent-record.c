@@ -81,8 +81,8 @@ static void record__err_copy(int err)
 
 	pr_err("Cannot read the buffers: %s.\n", str_error_r(-err, msg, sizeof(msg)));
 	if (persistent_reader__is_no_room(err))
-		pr_err("A copy needs as much room as the buffers, beside the output or in $TMPDIR. A snapshot, which\n"
-		       "'perf ctl -s' takes, needs none, and -C reads a few CPUs at a time.\n");
+		pr_err("A copy needs as much space as the buffers, beside the output or in $TMPDIR. Reading a snapshot\n"
+		       "of 'perf ctl -s' needs no copy, and with -C you can read a few CPUs at a time.\n");
 }
 
 static int record__read_or_copy(struct persistent_record *record)
@@ -97,8 +97,8 @@ static int record__read_or_copy(struct persistent_record *record)
 static void record__warn_split(struct persistent_record *record)
 {
 	if (!record->warned_split && persistent_reader__is_split(record->set->reader))
-		pr_warning("WARNING: there was no room for a copy of all buffers, beside the output or in $TMPDIR: they\n"
-			   "are in the output in parts, some of what is oldest may have been overwritten before it was\n"
+		pr_warning("WARNING: there was no space for a copy of all buffers, beside the output or in $TMPDIR: they\n"
+			   "were read in parts. Some of the oldest records may have been overwritten before they were\n"
 			   "read, and reading the output takes more memory.\n");
 	record->warned_split = persistent_reader__is_split(record->set->reader);
 }
@@ -326,7 +326,7 @@ static int record__finish_newest(struct persistent_record *record, struct perf_s
 	}
 
 	if (err == -E2BIG)
-		pr_err("--max-size is too small for any sample: %" PRIu64 "K are taken by what is needed to understand it.\n",
+		pr_err("--max-size is too small for any sample: %" PRIu64 "K are needed to describe the samples.\n",
 		       (start + persistent_slice__vital_size(record->slice)) / 1024 + 1);
 	return err;
 }

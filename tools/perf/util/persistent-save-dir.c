@@ -84,7 +84,8 @@ static int open_regular(const struct save_dir *dir, const char *name, int flags)
 	if (fd >= 0)
 		close(fd);
 	if (err == -ELOOP || err == -EINVAL)
-		pr_warning("WARNING: %s/%s is no file, and is not used.\n", dir->path, name);
+		pr_warning("WARNING: %s/%s is not a regular file, and is ignored.\n",
+			   dir->path, name);
 	return err;
 }
 

@@ -202,7 +202,7 @@ static void save__complain(struct save *save)
 		return;
 
 	save__pass_on(save);
-	pr_err("Cannot save '%s.%u' yet: it is tried again until it works, or the kernel deletes it.\n",
+	pr_err("Cannot save '%s.%u' yet: trying again until it works, or the kernel deletes it.\n",
 	       save->dir.name, file->number);
 }
 
@@ -222,7 +222,7 @@ static void save__give_up(struct save *save)
 {
 	save->hopeless = true;
 	save__pass_on(save);
-	pr_err("No snapshot of '%s' can be saved until that is mended: then give the command again.\n",
+	pr_err("No snapshot of '%s' can be saved until this is fixed: then run the command again.\n",
 	       save->dir.name);
 }
 
@@ -251,7 +251,7 @@ static void save__reader_failed(struct save *save, int status)
 
 	save_dir__remove_tmp(&save->dir, &save->file);
 	if (save->hurry) {
-		pr_warning("WARNING: '%s.%u' is not saved, as it was told twice to end.\n",
+		pr_warning("WARNING: '%s.%u' is not saved, because of a second signal.\n",
 			   save->dir.name, save->file.number);
 		return;
 	}
@@ -590,7 +590,7 @@ int persistent__save(const char *name, const struct persistent_save_opts *opts)
 			err = -EACCES;
 		if (err == -ENODEV)
 			pr_err("'%s' was deleted. The snapshots that it left are saved%s.\n", name,
-			       save.left_out ? ", but for those that cannot be" : "");
+			       save.left_out ? ", except those that cannot be" : "");
 	}
 
 	if (save.signal_fd >= 0)

@@ -68,7 +68,7 @@ static int parse_time(const char *option, const char *str, u64 *ns, bool *wall)
 	if (!persistent__parse_wall_time(str, persistent__wall_now(), ns))
 		return 0;
 
-	pr_err("%s takes a time as perf script shows it, in seconds with up to nine digits behind the\n"
+	pr_err("%s takes a time as perf script shows it, in seconds with up to nine digits after the\n"
 	       "point, or a local time as in %s '2026-11-22 03:14:07', or 03:14: not '%s'.\n",
 	       option, option, str);
 	return -EINVAL;
@@ -80,7 +80,7 @@ static int slice__check_order(const struct persistent_slice *slice,
 	if (!opts->from || slice->from <= slice->to)
 		return 0;
 
-	pr_err("--from %s is later than --to %s: exchange them.\n", opts->from, opts->to);
+	pr_err("--from %s is later than --to %s: swap them.\n", opts->from, opts->to);
 	return -EINVAL;
 }
 
@@ -92,7 +92,7 @@ static int slice__parse(struct persistent_slice *slice, const struct persistent_
 	slice->to = ULLONG_MAX;
 
 	if (opts->last && opts->from) {
-		pr_err("--last and --from both say where it starts: give one of them.\n");
+		pr_err("--last and --from both set the start: use only one of them.\n");
 		return -EINVAL;
 	}
 
@@ -116,8 +116,8 @@ static int slice__check_times(struct persistent_slice *slice)
 		if (evsel->core.attached &&
 		    (!(evsel->core.attr.sample_type & PERF_SAMPLE_TIME) ||
 		     !evsel->core.attr.sample_id_all)) {
-			pr_err("'%s' was made without PERF_SAMPLE_TIME and sample_id_all, so its records have no times\n"
-			       "to go by: read it without --last, --from, --to and --max-size.\n",
+			pr_err("'%s' was made without PERF_SAMPLE_TIME and sample_id_all, so its records have no\n"
+			       "timestamps: read it without --last, --from, --to and --max-size.\n",
 			       evsel__name(evsel));
 			return -EINVAL;
 		}
@@ -240,7 +240,7 @@ static int slice__start(struct persistent_slice *slice)
 	err = attached ? persistent__now(&attached->core.attr, &now) : -ENOENT;
 	wall_now = persistent__wall_now();
 	if (err) {
-		pr_err("Cannot find out what time it is by the clock of the records, give --from in its seconds: %s\n",
+		pr_err("Cannot read the clock of the records, give --from in seconds of that clock: %s\n",
 		       str_error_r(-err, buf, sizeof(buf)));
 		return err;
 	}
@@ -384,6 +384,6 @@ void persistent_slice__report(const struct persistent_slice *slice)
 
 	timestamp__scnprintf_nsec(stats->first, first, sizeof(first));
 	timestamp__scnprintf_nsec(stats->last, last, sizeof(last));
-	pr_warning("WARNING: no sample is in the slice: those that are there are from %s to %s\n",
+	pr_warning("WARNING: no sample is in this time range: the samples are from %s to %s\n",
 		   first, last);
 }

@@ -18,7 +18,7 @@ int persistent_ns__check_live(const struct persistent_ns *ns)
 	if (!ns->snapshot)
 		return 0;
 
-	pr_err("'%s' is a snapshot, in which nothing changes any more: use '%.*s' for what goes on.\n",
+	pr_err("'%s' is a snapshot and cannot change: use the namespace '%.*s' instead.\n",
 	       ns->name, (int)strcspn(ns->name, "."), ns->name);
 	return -EINVAL;
 }

@@ -133,14 +133,14 @@ static void warn_keep(int err, const char *name)
 		why = "not enough memory available";
 		break;
 	case -E2BIG:
-		why = "they are too many";
+		why = "there are too many tasks";
 		break;
 	default:
 		why = str_error_r(-err, buf, sizeof(buf));
 		break;
 	}
-	pr_warning("WARNING: '%s' does not keep the names of the tasks that are there, which will be missing\n"
-		   "when these have ended: %s\n", name, why);
+	pr_warning("WARNING: '%s' does not keep the names of the existing tasks, which will be missing\n"
+		   "when these tasks have ended: %s\n", name, why);
 }
 
 u64 persistent__keep_tasks(u64 ns_id, const char *name, struct record_opts *opts,

@@ -97,8 +97,8 @@ static int open_perffs(void)
 	if (fd == -ENOENT)
 		fd = make_mount();
 	if (fd == -EPERM || fd == -EACCES)
-		pr_err("Only root may mount perffs, which has the text: have it mounted with\n"
-		       "'mount -t perffs perffs /sys/kernel/perf', also for others with '-o uid=' and '-o mode='.\n");
+		pr_err("The text comes from perffs, which only root may mount: let root run\n"
+		       "'mount -t perffs perffs /sys/kernel/perf', with '-o uid=' and '-o mode=' for other users.\n");
 	else if (fd < 0)
 		pr_err("Cannot mount perffs: %s\n", str_error_r(-fd, buf, sizeof(buf)));
 	return fd;
@@ -209,7 +209,7 @@ static int records_now(struct text *text, u64 *now)
 		err = text->ns->nr_members ?
 		      persistent__now(&text->ns->members[0].attr, now) : -ENODATA;
 	if (err)
-		pr_err("Cannot find out what time it is by the clock of the records, so do without --last and -f: %s\n",
+		pr_err("Cannot read the clock of the records: leave out --last and -f: %s\n",
 		       str_error_r(-err, buf, sizeof(buf)));
 	return err;
 }

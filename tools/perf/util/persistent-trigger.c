@@ -5,10 +5,10 @@
  * A trigger makes the kernel stop a namespace, or take a snapshot of it, when nobody is there
  * to do it.
  *
- * A trigger waits for an ordinary event, one on each CPU, or for a panic or oops, which
- * have no event. This file makes the events, and they become members of the namespace. If
- * the trigger stops the namespace, they write to its buffers: the last record tells what
- * happened.
+ * A trigger waits for an ordinary event, one on each CPU, or for a panic, an oops or a soft
+ * lockup, which have no event. This file makes the events, and they become members of the
+ * namespace. If the trigger stops the namespace, they write to its buffers: the last record
+ * tells what happened.
  */
 #include "persistent-control.h"
 
@@ -48,6 +48,7 @@ static const struct word {
 } words[] = {
 	{ "panic", PERF_TRIGGER_WHEN_PANIC, NULL, NULL, NULL },
 	{ "oops", PERF_TRIGGER_WHEN_OOPS, NULL, NULL, NULL },
+	{ "softlockup", PERF_TRIGGER_WHEN_SOFTLOCKUP, NULL, NULL, NULL },
 	/* 2 is ERROR_DETECTOR_WARN. */
 	{ "warn", PERF_TRIGGER_WHEN_EVENT, "error_report:error_report_end",
 	  "error_detector == 2", "CONFIG_EVENT_TRACING=y" },
@@ -74,29 +75,33 @@ static int check_word(const struct word *word)
 	if (!word->event || is_valid_tracepoint(word->event))
 		return 0;
 
-	pr_err("'--when %s' is when the tracepoint %s is hit, and there is none: it takes a kernel\n"
+	pr_err("'--when %s' needs the tracepoint %s, which is missing: it requires a kernel\n"
 	       "with %s, and tracefs at /sys/kernel/tracing.\n", word->word, word->event,
 	       word->needs);
 	return -ENOENT;
 }
 
-/* Refuse options that make no sense for a panic or oops. */
+/* Refuse options that make no sense for a panic, oops or soft lockup. */
 static int check_no_event(const struct word *word, const struct persistent_trigger_opts *opts)
 {
 	if (opts->filter || opts->count) {
-		pr_err("--filter and --count choose among events, which '%s' is not.\n",
+		pr_err("--filter and --count select among events, and '%s' is not one.\n",
 		       word->word);
+		return -EINVAL;
+	}
+	if (word->when == PERF_TRIGGER_WHEN_SOFTLOCKUP && strcmp(opts->action, "stop")) {
+		pr_err("A snapshot would have to wait for the CPU that is locked up: use '--when softlockup --do stop'.\n");
 		return -EINVAL;
 	}
 	if (word->when != PERF_TRIGGER_WHEN_PANIC)
 		return 0;
 
 	if (strcmp(opts->action, "stop")) {
-		pr_err("In a panic there is nobody to take a snapshot: use '--when panic --do stop'.\n");
+		pr_err("No snapshot can be taken in a panic: use '--when panic --do stop'.\n");
 		return -EINVAL;
 	}
 	if (opts->after || opts->cool_down || opts->times) {
-		pr_err("A panic comes once, and nothing after it: leave out --after, --cool-down and --times.\n");
+		pr_err("A panic happens only once, and ends everything: leave out --after, --cool-down and --times.\n");
 		return -EINVAL;
 	}
 	return 0;
@@ -205,11 +210,11 @@ static int check_event(struct evlist *evlist, const char *event)
 			return -EINVAL;
 		}
 		if (!evsel__is_group_leader(evsel) || evsel->core.nr_members > 1) {
-			pr_err("'%s' is a group: --when takes an event that is in none.\n", event);
+			pr_err("'%s' is a group: --when takes a single event.\n", event);
 			return -EINVAL;
 		}
 		if (!list_empty(&evsel->config_terms)) {
-			pr_err("'%s' has terms about how it is recorded, but it is only counted: use --count for a period.\n",
+			pr_err("'%s' has terms for sampling, but a trigger only counts it: use --count for a period.\n",
 			       event);
 			return -EINVAL;
 		}
@@ -226,8 +231,8 @@ static int parse_event_str(struct evlist *evlist, const char *event)
 	err = parse_events(evlist, event, &perr);
 	if (err) {
 		parse_events_error__print(&perr, event);
-		pr_err("See 'perf list' for events; words that --when takes as well are panic, oops, warning, hung-task,\n"
-		       "rcu-stall and oom.\n");
+		pr_err("See 'perf list' for events; --when also takes the words panic, oops, softlockup,\n"
+		       "warning, hung-task, rcu-stall and oom.\n");
 	}
 	parse_events_error__exit(&perr);
 	return err ? -EINVAL : check_event(evlist, event);
@@ -242,7 +247,7 @@ static int add_filter(struct evlist *evlist, const char *filter)
 
 	evlist__for_each_entry(evlist, evsel) {
 		if (evsel->core.attr.type != PERF_TYPE_TRACEPOINT) {
-			pr_err("--filter looks at the fields of a tracepoint, which '%s' is not.\n",
+			pr_err("--filter is for tracepoints, and '%s' is not one.\n",
 			       evsel__name(evsel));
 			return -EINVAL;
 		}
@@ -391,8 +396,8 @@ static int err_add(int err, const struct persistent_ns *ns,
 		       ns->name, trigger->label);
 		break;
 	case -ENOSPC:
-		pr_err("Cannot add a trigger to '%s': it has as many as it can have, or there are as many events\n"
-		       "as kernel.perf_event_max_persistent allows. Remove some with 'perf ctl -t %s --remove'.\n",
+		pr_err("Cannot add a trigger to '%s': it has the maximum number of triggers, or there are as many\n"
+		       "events as kernel.perf_event_max_persistent allows. Remove some with 'perf ctl -t %s --remove'.\n",
 		       ns->name, ns->name);
 		break;
 	case -ENODEV:
@@ -508,7 +513,7 @@ static int ns__change_trigger(struct persistent_ns *ns, u32 number, unsigned lon
 
 	err = -errno;
 	if (err == -ENOENT)
-		pr_err("'%s' has no trigger %u: see 'perf ctl -l %s' for those that it has.\n",
+		pr_err("'%s' has no trigger %u: 'perf ctl -l %s' lists its triggers.\n",
 		       ns->name, number, ns->name);
 	else
 		pr_err("Cannot %s trigger %u of '%s': %m\n", what, number, ns->name);

@@ -64,7 +64,7 @@ int persistent__check_supported(void)
 		return 0;
 
 	if (!sysfs__mountpoint())
-		pr_err("Whether this kernel keeps events is to be seen in sysfs, and that is not mounted:\n"
+		pr_err("Cannot find out whether this kernel keeps events, as sysfs is not mounted. Run\n"
 		       "mount -t sysfs none /sys\n");
 	else
 		pr_err(PERSISTENT_UNSUPPORTED ".\n" PERSISTENT_UNSUPPORTED_HELP "\n");
@@ -161,7 +161,7 @@ static int persistent__get(int fd, u64 event_id, struct perf_event_persist_membe
 	*info = query;
 	err = persistent__get_big_attr(fd, info, attr);
 	if (err == -E2BIG)
-		pr_err("These events were made by a newer perf, with what this one does not know.\n");
+		pr_err("These events were created by a newer perf, with features that this perf does not know.\n");
 	return err;
 }
 

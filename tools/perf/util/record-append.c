@@ -91,7 +91,7 @@ static void take_back(const struct record_append *append, off_t pos)
 {
 	if (!append->is_pipe &&
 	    (ftruncate(append->fd, pos) || lseek(append->fd, pos, SEEK_SET) < 0))
-		pr_err("Cannot cut off what was written of it: %m\n");
+		pr_err("Cannot truncate the file after a partial write: %m\n");
 }
 
 bool record_append__can_retry(const struct record_append *append, int err)
@@ -107,10 +107,10 @@ const char *record_append__why(int err)
 static void tell_err(struct record_append *append, int err)
 {
 	if (err && err != append->err)
-		pr_err("Cannot write what is known of tasks: %s.%s\n", record_append__why(err),
+		pr_err("Cannot write the data about tasks: %s.%s\n", record_append__why(err),
 		       record_append__can_retry(append, err) ? " It is kept in memory for now." : "");
 	if (!err && (append->err || append->nr_dropped))
-		pr_err("What is known of tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
+		pr_err("Data about tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
 		       append->nr_dropped);
 	if (!err)
 		append->nr_dropped = 0;
@@ -219,7 +219,7 @@ static int write_dump_to_pipe(struct append_work *work)
 		if (size < all)
 			ms = -1;
 		if (err == -EAGAIN && ms < 0) {
-			pr_warning("WARNING: the pipe is full: the rest of a dump waits for who reads it\n");
+			pr_warning("WARNING: the pipe is full: the rest of a dump waits for the reader\n");
 			err = write_pipe(fd, &buf, &size, ms);
 		}
 	}
@@ -239,13 +239,17 @@ static void put_back(struct record_append *append, const void *rest, size_t len)
 {
 	char *later = append->buf;
 	size_t later_len = append->len;
+	u64 nr_dropped = append->nr_dropped;
 
 	append->buf = NULL;
 	append->len = 0;
 	append->size = 0;
+	/* These came before the ones that were dropped. */
+	append->nr_dropped = 0;
 	record_append__write(append, rest, len);
 	if (later_len)
 		record_append__write(append, later, later_len);
+	append->nr_dropped += nr_dropped;
 	free(later);
 }
 
@@ -296,7 +300,7 @@ int record_append__end(struct record_append *append)
 		tell_err(append, flush_pipe(append, -1));
 	record_append__flush(append);
 	if (append->len || append->nr_dropped)
-		pr_err("%" PRIu64 " bytes of what is known of tasks are lost.\n",
+		pr_err("%" PRIu64 " bytes of data about tasks are lost.\n",
 		       append->len + append->nr_dropped);
 	if (append->len || dropped)
 		err = append->err ?: -EIO;

@@ -75,7 +75,7 @@ static int open_locked(const struct record_parts *parts, struct stat *st)
 			return err;
 		}
 		if (!S_ISREG(st->st_mode)) {
-			pr_err("Cannot write to %s: it is no file.\n", parts->aux);
+			pr_err("Cannot write to %s: it is not a regular file.\n", parts->aux);
 			close(fd);
 			return -EINVAL;
 		}
@@ -170,10 +170,10 @@ static void tell_err(struct record_aux *aux, int err)
 {
 	if (err && err != aux->err) {
 		errno = -err;
-		pr_err("Cannot write what is known of tasks: %m. It is kept in memory for now.\n");
+		pr_err("Cannot write the data about tasks: %m. It is kept in memory for now.\n");
 	}
 	if (!err && (aux->err || aux->nr_dropped))
-		pr_err("What is known of tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
+		pr_err("Data about tasks is written again, %" PRIu64 " bytes of it were dropped.\n",
 		       aux->nr_dropped);
 	if (!err)
 		aux->nr_dropped = 0;
@@ -324,7 +324,7 @@ int record_aux__trim(struct record_aux *aux, const struct record_parts *parts,
 		replace_file(aux, file.fd, after);
 	if (err) {
 		errno = -err;
-		pr_err("Cannot write %s again without what is of no use: %m\n", parts->aux);
+		pr_err("Cannot rewrite %s without its obsolete records: %m\n", parts->aux);
 		/* Do not try again before the file has grown further. */
 		aux->trimmed_size = aux->data_size;
 		return err;
@@ -348,7 +348,7 @@ int record_aux__end(struct record_aux *aux, const void *header, size_t header_si
 
 	if (err) {
 		errno = -err;
-		pr_err("Cannot write what is known of this machine: %m\n");
+		pr_err("Cannot write the description of this machine: %m\n");
 	}
 	return err;
 }

@@ -171,7 +171,7 @@ static void notify(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
 			     offsetof(struct sockaddr_un, sun_path) + len) < 0)
-		pr_warning("WARNING: cannot tell $NOTIFY_SOCKET: %m\n");
+		pr_warning("WARNING: cannot notify $NOTIFY_SOCKET: %m\n");
 	if (fd >= 0)
 		close(fd);
 }
@@ -197,7 +197,7 @@ int record_daemon__ready(struct record_daemon *daemon)
 	dup2(daemon->log_fd, STDERR_FILENO);
 	if (write(daemon->foreground, "", 1) < 0) {
 		err = -errno;
-		pr_err("It ends, as who started it did so before it recorded.\n");
+		pr_err("The daemon ends, because the process that started it ended before recording began.\n");
 	}
 	close(daemon->foreground);
 	daemon->foreground = -1;
@@ -348,7 +348,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 
 	if (err) {
 		errno = -err;
-		pr_err("Cannot write %s: %m. The files with its parts are still there, for 'perf data join'.\n",
+		pr_err("Cannot write %s: %m. Its parts are still there: combine them with 'perf data join'.\n",
 		       daemon->parts.base);
 	}
 	for (int i = 0; i < nr + 1 && !err && !daemon->keep_parts; i++) {

@@ -171,7 +171,7 @@ int record_grow__begin(struct record_grow *grow, struct evlist *evlist)
 	}
 	if (err) {
 		errno = -err;
-		pr_err("Cannot open buffers that can grow: %m. Leave out --grow-to, and give -M all that --hold needs.\n");
+		pr_err("Cannot open buffers that can grow: %m. Leave out --grow-to, and make -M large enough for --hold.\n");
 	}
 	return err;
 }
@@ -238,7 +238,7 @@ static void grow_buffer(struct record_grow *grow, struct evlist *evlist, int idx
 		return;
 	if (size > grow->max_each) {
 		buf->is_max = true;
-		pr_warning("WARNING: buffer %d holds less than %s, and is as large as --grow-to lets it be\n",
+		pr_warning("WARNING: buffer %d holds less than %s, and --grow-to does not allow a larger one\n",
 			   idx, grow->hold);
 		return;
 	}

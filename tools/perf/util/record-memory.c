@@ -103,7 +103,7 @@ int record_memory__share(struct evlist *evlist, u64 size)
 	char limit[SIZE_LEN];
 
 	if (!has_samples(evlist) || !nr) {
-		pr_err("-M has nothing to keep: name an event that has samples, and tasks that there are.\n");
+		pr_err("-M has nothing to keep: name an event that takes samples, and tasks that exist.\n");
 		return -EINVAL;
 	}
 
@@ -132,7 +132,7 @@ int record_memory__check(struct evlist *evlist)
 	evlist__for_each_entry(evlist, evsel) {
 		if (evsel__is_dummy_event(evsel) || evsel->core.attr.write_backward)
 			continue;
-		pr_err("Samples of '%s' are not kept in memory, as -M would: leave out 'no-overwrite'.\n",
+		pr_err("'%s' does not keep its samples in memory, as -M needs: leave out 'no-overwrite'.\n",
 		       evsel__name(evsel));
 		return -EINVAL;
 	}

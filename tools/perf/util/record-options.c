@@ -47,7 +47,7 @@ int record_options__check_memory(const struct option *options, struct record_opt
 	else
 		other = persistent_options__find_given(options, not_with_memory, buf, sizeof(buf));
 	if (other) {
-		pr_err("-M is for samples that one process keeps in memory and writes to one file: not with %s.\n",
+		pr_err("-M keeps samples in memory, in one process, for one file: it cannot be used with %s.\n",
 		       other);
 		return -EINVAL;
 	}
@@ -62,11 +62,11 @@ static int check_grow(const struct record_opts *opts, struct record_grow *grow)
 	if (!grow->to && !grow->hold)
 		return 0;
 	if (!opts->memory_size) {
-		pr_err("%s is for -M SIZE.\n", grow->to ? "--grow-to" : "--hold");
+		pr_err("%s needs -M SIZE.\n", grow->to ? "--grow-to" : "--hold");
 		return -EINVAL;
 	}
 	if (!grow->to || !grow->hold) {
-		pr_err("--grow-to SIZE and --hold TIME go together: how large memory may get, and how long it is to hold samples.\n");
+		pr_err("--grow-to SIZE and --hold TIME go together: how large memory may get, and how long it must hold samples.\n");
 		return -EINVAL;
 	}
 
@@ -91,7 +91,7 @@ int record_options__check_daemon(const struct option *options, const struct reco
 	char buf[32];
 
 	if (memory->trigger.evlist && !opts->memory_size) {
-		pr_err("--trigger has what is in memory written: say how much that is with -M SIZE.\n");
+		pr_err("--trigger writes samples from memory: set the size of memory with -M SIZE.\n");
 		return -EINVAL;
 	}
 	if (check_grow(opts, &memory->grow))
@@ -99,12 +99,12 @@ int record_options__check_daemon(const struct option *options, const struct reco
 	if (!daemon->enabled) {
 		other = persistent_options__find_given(options, for_daemon, buf, sizeof(buf));
 		if (other)
-			pr_err("%s is for --daemon.\n", other);
+			pr_err("%s needs --daemon.\n", other);
 		return other ? -EINVAL : 0;
 	}
 
 	if (!opts->memory_size) {
-		pr_err("--daemon keeps samples in memory: say how much with -M SIZE.\n");
+		pr_err("--daemon keeps samples in memory: set the size with -M SIZE.\n");
 		return -EINVAL;
 	}
 	if (path && !strcmp(path, "-"))
@@ -112,7 +112,7 @@ int record_options__check_daemon(const struct option *options, const struct reco
 	else
 		other = persistent_options__find_given(options, not_with_daemon, buf, sizeof(buf));
 	if (other) {
-		pr_err("--daemon writes files of its own: not with %s.\n", other);
+		pr_err("--daemon writes its own files: it cannot be used with %s.\n", other);
 		return -EINVAL;
 	}
 	return record_limits__parse(&daemon->limits, daemon->max_files, daemon->max_total);

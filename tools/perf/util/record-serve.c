@@ -138,8 +138,8 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 /* The buffers keep their samples after a failure, so the user can retry until perf ends. */
 static const char *memory__advice(const struct record_memory *memory)
 {
-	return memory->ending ? " What is in memory is lost." :
-				" What is in memory stays there, try again.";
+	return memory->ending ? " The samples in memory are lost." :
+				" The samples stay in memory, try again.";
 }
 
 static int memory__dump(struct record_memory *memory)
@@ -299,7 +299,7 @@ static void memory__tell_lost(const struct record_memory *memory)
 {
 	const struct record_aux *aux = &memory->daemon.aux;
 
-	pr_err("%" PRIu64 " bytes of what is known of tasks are lost%s.\n",
+	pr_err("%" PRIu64 " bytes of data about tasks are lost%s.\n",
 	       aux->len + aux->nr_dropped, memory->combine_asked ?
 	       ", and the files are not combined: see 'perf data join'" : "");
 }
@@ -345,7 +345,7 @@ void record_memory__ask_for_dump(struct record_memory *memory)
 bool record_memory__ask_to_combine(struct record_memory *memory)
 {
 	if (!memory->daemon.enabled) {
-		pr_err("'combine' is for --daemon.\n");
+		pr_err("'combine' needs --daemon.\n");
 		evlist__ctlfd_nack(memory->evlist);
 		return false;
 	}

@@ -153,7 +153,7 @@ static int put_in_map(struct record_trigger *trigger)
 	}
 	if (bpf_obj_get_info_by_fd(map, &info, &len) ||
 	    info.type != BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
-		pr_err("Cannot use %s for --trigger: it is no map of type PERF_EVENT_ARRAY.\n",
+		pr_err("Cannot use %s for --trigger: it is not a map of type PERF_EVENT_ARRAY.\n",
 		       trigger->map_path);
 		return -EINVAL;
 	}

@@ -68,20 +68,20 @@ test_off() {
 
 test_refusals() {
 	before=$(members "$ns")
-	refuse "a label that exists" "use --label" perf ctl add "$ns" -e "$exec_event"
-	refuse "the same twice" "use --label" perf ctl add "$ns" -e task-clock,task-clock
-	refuse "one that exists behind one that does not" "use --label" \
+	refuse "a label that exists" "another name with --label" perf ctl add "$ns" -e "$exec_event"
+	refuse "the same twice" "another name with --label" perf ctl add "$ns" -e task-clock,task-clock
+	refuse "one that exists behind one that does not" "another name with --label" \
 	       perf ctl add "$ns" -e task-clock -e "$exec_event"
 	refuse "a label that is no label" "--label takes no ':'" \
 	       perf ctl add "$ns" -e "$exec_event" --label boot:phase
-	refuse "one label for two" "--label is for one event" \
+	refuse "one label for two" "--label names one event" \
 	       perf ctl add "$ns" -e task-clock,page-faults --label both
 	refuse "a group" "leave out the braces" perf ctl add "$ns" -e '{task-clock,page-faults}'
 	refuse "a namespace" "is a namespace" perf ctl add "$ns" -e "persistent/$ns/"
 	refuse "no event" "bad:event" perf ctl add "$ns" -e bad:event
-	refuse "a bad filter" "does not take the filter" \
+	refuse "a bad filter" "does not accept the filter" \
 	       perf ctl add "$ns" -e "$added" --filter "nothing == 1"
-	refuse "a filter before its event" "write it behind -e" \
+	refuse "a filter before its event" "write it after -e" \
 	       perf ctl add "$ns" --filter "sig == 1" -e "$added"
 	refuse "a filter of no tracepoint" "--filter is for tracepoints" \
 	       perf ctl add "$ns" -e page-faults --filter "ip > 0"
@@ -121,7 +121,7 @@ test_rights() {
 	before=$(members "$ns")
 	refuse "somebody without rights" CAP_PERFMON \
 	       "${nobody[@]}" "$tmp/perf" ctl add "$ns" -e page-faults
-	refuse "somebody else" "belongs to the user with the id 0" \
+	refuse "somebody else" "belongs to user id 0" \
 	       "${nobody[@]/=-all/=-all,+perfmon}" --ambient-caps=+perfmon "$tmp/perf" \
 	       ctl add "$ns" -e page-faults
 	as_before "these"
@@ -142,7 +142,7 @@ test_hotplug() {
 	says "it says which" "not on CPU 1: offline; when it is back the kernel adds"
 	echo 1 > $online
 	eventually "that CPU has it" one_more_on_all
-	refuse "all have it" "use --label" perf ctl add "$ns" -e "$exec_event" --label late
+	refuse "all have it" "another name with --label" perf ctl add "$ns" -e "$exec_event" --label late
 }
 
 keep_numbers "$ns" -a

@@ -57,8 +57,8 @@ keep() {
 
 # The data file has the same samples as perf reads, and any perf can read it.
 test_data() {
-	# Write to a pipe here as well: in a file, perf keeps names of tasks that have
-	# exited.
+	# Use the pipe format here as well: with the file format, perf keeps names of tasks
+	# that have exited.
 	check "read $ns" sh -c "perf ctl -r '$ns' -o - > '$data'"
 	check "copy its data" cp "$perffs/$ns/data" "$tmp/stream"
 	# The file has no size, so cp may have taken it for empty.

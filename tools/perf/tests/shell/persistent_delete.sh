@@ -70,7 +70,7 @@ end_of_data() {
 
 full_disk() {
 	mount -o remount,size="$1" "$small"
-	refuse "room for $1 bytes" "'$ns' is not deleted, and goes on" \
+	refuse "room for $1 bytes" "'$ns' is not deleted, and records as before" \
 	       perf record -e "persistent/$ns/" -o "$small/data" -k
 	rm -f "$small"/data*
 	check "list" perf ctl -l "$ns"
@@ -135,7 +135,7 @@ test_probe() {
 		return
 	fi
 	check "record a probe" perf record -P "$ns" -e "probe:$probe" -a -m 64K
-	refuse "perf probe -d" "Something records 'probe:$probe': a process" \
+	refuse "perf probe -d" "'probe:$probe' is in use by a process" \
 	       perf probe -d "$probe"
 	same "events that are said to be removed" 0 "$(grep -c "Removed event" "$tmp/said")"
 	check "take a snapshot" perf ctl -s "$ns"
@@ -151,7 +151,7 @@ test_probe() {
 	refuse "save" "'$ns.1' cannot be saved, and is left out" \
 	       timeout 120 perf ctl save "$ns" --to "$tmp/saved"
 	check "it ends as nothing is left" \
-	      grep -q "'$ns' was deleted.* but for those that cannot be" "$tmp/said"
+	      grep -q "'$ns' was deleted.* except those that cannot be" "$tmp/said"
 	same "what is saved" "" "$(ls "$tmp/saved")"
 	check "delete it" perf ctl -d "$ns.1"
 }
@@ -167,7 +167,7 @@ test_two_probes() {
 		return
 	fi
 	check "record one of two" perf record -P "$ns" -e "probe_bash:$probe" -a -m 64K
-	refuse "perf probe -d of both" "Something records 'probe_bash:$probe': a process" \
+	refuse "perf probe -d of both" "'probe_bash:$probe' is in use by a process" \
 	       perf probe -d "$probe"
 	same "what is removed" "Removed event: probe:$probe" "$(grep "Removed" "$tmp/said")"
 	check "delete the recorder" perf ctl -d "$ns"
@@ -177,7 +177,7 @@ test_two_probes() {
 # SIGXFSZ from the kernel must not leave the namespace disabled.
 test_file_limit() {
 	create "$ns"
-	refuse "a limit of the size of files" "'$ns' is not deleted, and goes on" \
+	refuse "a limit of the size of files" "'$ns' is not deleted, and records as before" \
 	       bash -c "ulimit -f 8; perf record -e 'persistent/$ns/' -o '$data' -k"
 	check "list" perf ctl -l "$ns"
 	same "state" on "$(column STATE)"

@@ -95,8 +95,7 @@ read_it() {
 	on_first_cpu perf ctl -r "$ns" -o "$data"
 }
 
-# The last read of all threads has overwritten number N in the buffer, so another read
-# misses it.
+# The last read of all threads has overwritten number N in the buffer, so another read misses it.
 overwritten() {
 	check "read again" read_it
 	! is_in "$data" "$1"

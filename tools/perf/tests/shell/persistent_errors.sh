@@ -14,7 +14,7 @@ test_names() {
 	local name
 
 	for name in Foo 1st foo.bar "$(printf 'x%.0s' {1..48})"; do
-		refuse "name '$name'" "it takes up to 47 of a-z, 0-9, '_'" \
+		refuse "name '$name'" "a name has up to 47 of a-z, 0-9, '_'" \
 		       perf record -P "$name" -e cpu-clock -a
 	done
 	refuse "a word of the parser" "means" perf record -P period -e cpu-clock -a
@@ -54,16 +54,16 @@ test_read_options() {
 
 	for option in "-F 99" -g "--call-graph fp" "-m 1M" "-D 10"; do
 		# shellcheck disable=SC2086 # two words
-		refuse "$option" "${option%% *} says how to make events" \
+		refuse "$option" "${option%% *} sets up new events" \
 		       perf record -e "persistent/$ns/" -o "$data" $option
 	done
 	refuse "--max-size with a command" "use it without a command" \
 	       perf record -e "persistent/$ns/" -o "$data" --max-size 1M true
 	refuse "--max-size beside others" "use it without a command and other events" \
 	       perf record -e "persistent/$ns/" -e cpu-clock -o "$data" --max-size 1M
-	refuse "--max-size with many files" "not with --timestamp-filename" \
+	refuse "--max-size with many files" "leave out --timestamp-filename" \
 	       perf record -e "persistent/$ns/" -o "$data" --max-size 1M --timestamp-filename
-	refuse "--switch-output of the past" "is for what goes on" \
+	refuse "--switch-output of the past" "is for ongoing recording" \
 	       perf record -e "persistent/$ns/" -o "$data" --switch-output=1M
 	check "no file" test ! -e "$data"
 	refuse "perf top -F" "leave out -F and -c" perf top --stdio -F 99 -e "persistent/$ns/"
@@ -71,7 +71,7 @@ test_read_options() {
 
 # refuse_filter FILTER TEXT
 refuse_filter() {
-	refuse "the filter '$1'" "does not take the filter '$1' for $exec_event: $2" \
+	refuse "the filter '$1'" "does not accept the filter '$1' for $exec_event: $2" \
 	       perf record -P "${ns}2" -e "$exec_event" --filter "$1" -a
 	check "nothing is left of it" gone "${ns}2"
 }
@@ -170,7 +170,7 @@ test_taken() {
 	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
 	refuse "the name is taken" "There is a namespace called '$ns' already" \
 	       perf record -P "$ns" -e cpu-clock -C 0 -m 1
-	refuse "-k of an event" "there is no -e persistent" perf record -e cpu-clock -o "$data" -k
+	refuse "-k of an event" "name it with -e persistent" perf record -e cpu-clock -o "$data" -k
 	for verb in show read; do
 		refuse "$verb, with an empty list of CPUs" "-C takes a list of CPUs" \
 		       perf ctl "$verb" "$ns" -C ""
@@ -182,9 +182,9 @@ test_taken() {
 	refuse "-k with many files" "cannot be used with --switch-output" \
 	       perf record -e "persistent/$ns/" -o "$data" -k --switch-output=1G
 	check "it is still there" exists "$ns"
-	refuse "to keep a namespace" "is a namespace, and -P makes a new one" \
+	refuse "to keep a namespace" "is a namespace, and -P creates a new one" \
 	       perf record -P "${ns}2" -e "persistent/$ns/" -a
-	refuse "a namespace with a modifier" "is read as it is" \
+	refuse "a namespace with a modifier" "is read as it was created" \
 	       perf record -e "persistent/$ns/u" -o "$data"
 	refuse "a namespace of a process" "select processes in the report" \
 	       perf record -e "persistent/$ns/" -p $$ -o "$data"
@@ -193,8 +193,8 @@ test_taken() {
 test_usage() {
 	usage "-r alone" "-r needs the name of a namespace" perf ctl -r
 	usage "-r of two" "'b' is one too many" perf ctl -r a b
-	usage "two verbs" "--enable and --disable are two things" perf ctl --enable --disable "$ns"
-	usage "two things to do" "--keep and --clear are two things" perf ctl --clear --keep 3 "$ns"
+	usage "two verbs" "--enable and --disable cannot be used together" perf ctl --enable --disable "$ns"
+	usage "two things to do" "--keep and --clear cannot be used together" perf ctl --clear --keep 3 "$ns"
 	usage "--timeout alone" "--timeout belongs to --wait" perf ctl --timeout 1s
 	usage "nothing" "Nothing to do" perf ctl
 	usage "a name" "Nothing to do" perf ctl "$ns"
@@ -349,7 +349,7 @@ test_limit() {
 	at_end max_back
 	max=$(cat "$max_persistent")
 	echo 1 > "$max_persistent"
-	refuse "more than may be kept" "as kernel.perf_event_max_persistent allows" \
+	refuse "more than may be kept" "the limit kernel.perf_event_max_persistent is reached" \
 	       perf record -P "${ns}2" -e cpu-clock -e page-faults -C 0 -m 1
 	max_back
 	check "nothing is left of it" gone "${ns}2"

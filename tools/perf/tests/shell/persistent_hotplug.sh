@@ -123,7 +123,7 @@ test_late() {
 	create_offline
 	export -f come_online column
 	export online before ns tmp
-	refuse "-k" "'$ns' is not deleted, and goes on as before" \
+	refuse "-k" "'$ns' is not deleted, and records as before" \
 	       perf record -e "persistent/$ns/" -o "$data" -k bash -c come_online
 	check "why" grep -q "'$ns' got [1-9][0-9]* more events while it was read" "$tmp/said"
 	lists "on"

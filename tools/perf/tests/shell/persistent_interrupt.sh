@@ -67,8 +67,7 @@ test_file() {
 	check "all of the first CPU" test "$nr" -le \
 	      "$(perf script -i "$data" -F event 2> /dev/null | grep -c "$fill_event")"
 
-	# With a command, the first Ctrl-C only ends the recording; a second one would
-	# interrupt.
+	# With a command, the first Ctrl-C only ends the recording; a second one would interrupt.
 	refuse "with a command" "Captured" strace -qq -o /dev/null -e trace=ioctl \
 	       -e inject=ioctl:signal=SIGINT:when="$when" \
 	       perf record -e "persistent/$ns/" -o "$data" sleep 1000

@@ -213,8 +213,7 @@ test_details() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# In a container that was migrated from another host, CLOCK_BOOTTIME differs from the
-# host's.
+# In a container that was migrated from another host, CLOCK_BOOTTIME differs from the host's.
 test_time_namespace() {
 	unshare -T --boottime 1000000 --fork true 2> /dev/null ||
 		{ echo "no time namespaces: not tested"; return; }
@@ -472,8 +471,7 @@ test_off() {
 	check "delete" perf ctl -d "$ns"
 }
 
-# A CPU that is offline, and one that came online when the limit left no room for its
-# events
+# A CPU that is offline, and one that came online when the limit left no room for its events
 test_cpus() {
 	local nr_cpus last others
 

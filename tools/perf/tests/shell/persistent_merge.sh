@@ -146,8 +146,7 @@ END
 	check "peak of ${peak}K into a file" test "$peak" -lt "$limit"
 }
 
-# There is room for a copy of the first 32M only: nothing is missing, but it is not in
-# order.
+# There is room for a copy of the first 32M only: nothing is missing, but it is not in order.
 test_no_room() {
 	local whole parts
 
@@ -157,12 +156,12 @@ test_no_room() {
 	parts=$(unshare -m sh -c 'for dir in /tmp /var/tmp; do
 			mount -t tmpfs -o size=1M none $dir || exit; done
 		TMPDIR= exec "$@"' sh perf record "${events[@]}" -o - 2> "$tmp/said" | wc -c)
-	check "a warning" grep -q 'there was no room for a copy of all buffers' "$tmp/said"
+	check "a warning" grep -q 'there was no space for a copy of all buffers' "$tmp/said"
 	# There may be fewer marks of rounds: eight bytes for each MiB
 	check "nothing is missing" test "$parts" -le "$whole" -a "$parts" -gt $((whole - 8192))
 
 	# shellcheck disable=SC2016 # for the other shell
-	refuse "--max-size without room" "A copy needs as much room as the buffers" \
+	refuse "--max-size without room" "A copy needs as much space as the buffers" \
 		unshare -m sh -c 'for dir in /tmp /var/tmp; do
 			mount -t tmpfs -o size=1M none $dir || exit; done
 		TMPDIR= exec "$@"' sh perf record "${events[@]}" -o - --max-size 4M

@@ -10,9 +10,9 @@ persistent_require
 require_numbers
 type -P unshare > /dev/null || skip "no unshare"
 
-# The machines are this host under several names: alpha records the numbers from 1 on,
-# beta from 101 on, gamma from 201 on, in a perf record without a namespace. Delta records
-# the same as alpha.
+# The machines are this host under several names. alpha records the numbers from 1 on, beta
+# from 101 on, and gamma from 201 on, with a plain perf record. delta records the same as
+# alpha.
 alpha=$tmp/alpha.data
 beta=$tmp/beta.data
 gamma=$tmp/gamma.data
@@ -108,7 +108,7 @@ test_order() {
 	told "^alpha: 8 samples, up to .* (monotonic)"
 	told "^beta: 8 samples, up to .* (monotonic_raw).*give or take"
 	told "^gamma: 8 samples"
-	told "Files do not tell how far the clocks"
+	told "Files do not show how far apart the clocks"
 	form="^%-5s $(date +%Y)-[0-9-]* [0-9:]*\.[0-9]\{6\} .* $$/$$ .*\[[0-9]*\] $number_event: "
 	for host in alpha beta gamma; do
 		# shellcheck disable=SC2059 # the form is one
@@ -148,12 +148,11 @@ test_offsets() {
 		refuse "--offset $bad" "as in --offset web1=-1.5: not '$bad'" \
 		       perf data merge --offset "$bad" "$alpha" "$beta"
 	done
-	refuse "an offset of no machine" "no file is of a machine 'omega', but of 'alpha' 'beta'." \
+	refuse "an offset of no machine" "no file is from machine 'omega', only from 'alpha' 'beta'." \
 	       perf data merge --offset omega=1 "$alpha" "$beta"
 }
 
-# move FILE SECONDS TO: copy FILE to TO, with the wall-clock time of its machine moved by
-# SECONDS
+# move FILE SECONDS TO: copy FILE to TO, with the wall-clock time of its machine moved by SECONDS
 move() {
 	python3 - "$@" << 'END'
 import struct, sys, time
@@ -229,7 +228,7 @@ test_output() {
 	refuse "-o where nothing can be" "give -o another name" \
 	       perf data merge -o "$tmp/nowhere/timeline" "$alpha" "$beta"
 	if [ -c /dev/full ]; then
-		refuse "no room" "is there room for it?" perf data merge -o /dev/full "$alpha"
+		refuse "no room" "is the disk full?" perf data merge -o /dev/full "$alpha"
 	fi
 }
 
@@ -253,9 +252,9 @@ test_refused() {
 	: > "$tmp/empty.data"
 
 	perf record -e dummy -o "$tmp/none.data" true > "$tmp/said" 2>&1
-	refuse "a file without a clock" "Files of 'perf record --clockid monotonic' do" \
+	refuse "a file without a clock" "'perf record --clockid monotonic', 'perf ctl read'" \
 	       perf data merge -o "$tmp/no" "$alpha" "$tmp/none.data"
-	check "it is named" grep -q "^'$tmp/none.data' does not tell" "$tmp/said"
+	check "it is named" grep -q "^'$tmp/none.data' does not contain" "$tmp/said"
 	refuse "a file without its end" "The end of '$tmp/end.data' is missing: copy it again" \
 	       perf data merge -o "$tmp/no" "$alpha" "$tmp/end.data"
 	for file in cut noise empty missing; do

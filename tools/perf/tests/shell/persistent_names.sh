@@ -50,7 +50,7 @@ test_clock() {
 	done
 	check "a clock: -kmono" perf record -kmono -e cpu-clock -o "$data" true
 	check "the clock is used" sh -c "perf evlist -v -i $data | grep -q 'use_clockid: 1'"
-	refuse "a command is no clock" "there is no -e persistent" \
+	refuse "a command is no clock" "name it with -e persistent" \
 	       perf record -e cpu-clock -o "$data" -k sh -c true
 }
 
@@ -58,11 +58,11 @@ test_clock() {
 test_clock_of_namespace() {
 	check "create" perf record -P "$ns" -e cpu-clock -C 0 -m 1
 	check "create by a clock" perf record -P "${ns}2" -e cpu-clock -C 0 -m 1 -k mono
-	refuse "a clock for what has none" "was made with another clock" \
+	refuse "a clock for what has none" "was created with another clock" \
 	       perf record -e "persistent/$ns/" -k mono -o "$data"
-	refuse "another clock" "was made with another clock" \
+	refuse "another clock" "was created with another clock" \
 	       perf record -e "persistent/${ns}2/" -k boottime -o "$data"
-	refuse "two clocks" "was made with another clock" \
+	refuse "two clocks" "was created with another clock" \
 	       perf record -e "persistent/$ns/" -e "persistent/${ns}2/" -o "$data"
 	check "the same clock" perf record -e "persistent/${ns}2/" -k mono -o "$data"
 	check "the clock it has" perf record -e "persistent/${ns}2/" -o "$data"

@@ -17,7 +17,7 @@ shown() {
 		grep -a "^ *${marker##*/} " | sed 's/^ *//; s/  */ /g' | sort
 }
 
-# times FILE: the number of samples without a time, or with one before the last sample's
+# times FILE: the number of samples without a time, or with an earlier one than the sample before
 times() {
 	perf script -i "$1" -F time,event 2> /dev/null |
 		awk '{ if ($1 + 0 < last || !($1 + 0)) nr++; last = $1 + 0 } END { print nr + 0 }'

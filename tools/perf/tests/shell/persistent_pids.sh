@@ -36,8 +36,7 @@ test_container() {
 	same "how often" 1 "$(grep -c "another pid namespace" "$tmp/out")"
 	names "$data" > "$tmp/names"
 	check "what was in there" grep -q "^${inside##*/} " "$tmp/names"
-	# Only these can be in the file: the task itself, its creators, and tasks from
-	# outside
+	# Only these can be in the file: the task itself, its creators, and tasks from outside
 	same "other names" "" "$(grep -v -e "^${inside##*/} " \
 		-e '^\(bash\|perf\|perf-exec\|swapper\|:-1\) ' "$tmp/names")"
 	refuse "with other events" "pids of another pid namespace than other events" \

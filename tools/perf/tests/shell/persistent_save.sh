@@ -53,8 +53,7 @@ test_killed() {
 	same "what is left behind" "" "$(find "$dir" -name "*.tmp*")"
 }
 
-# Limits remove the oldest files. A file that is gone is not saved again, whoever removed
-# it.
+# Limits remove the oldest files. A file that is gone is not saved again, whoever removed it.
 test_limits() {
 	local file size
 
@@ -210,8 +209,7 @@ test_full_limit() {
 	finish_saving
 	same "what is there without a limit" "1 2 3 4" "$(saved)"
 
-	# The oldest file may be a bit smaller than the new one; then a second one goes,
-	# too.
+	# The oldest file may be a bit smaller than the new one; then a second one goes, too.
 	save --max-total 1G
 	eventually "the new one is saved" is_saved 5
 	finish_saving
@@ -321,7 +319,7 @@ test_links() {
 	take 1
 	eventually "it is saved" has_saved 1
 	finish_saving
-	says "what is not used" "WARNING: .*/\.$ns\.marks is no file"
+	says "what is not used" "WARNING: .*/\.$ns\.marks is not a regular file"
 	same "where the link leads" precious "$(cat "$victim")"
 	same "the marks" "regular file" "$(stat -c %F "$dir/.$ns.marks")"
 	whole 1

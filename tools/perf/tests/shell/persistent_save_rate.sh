@@ -31,8 +31,7 @@ count_is() {
 	[ "$count" -ge "$1" ]
 }
 
-# soon COMMAND...: retry without a pause until it succeeds, as its condition holds only
-# briefly
+# soon COMMAND...: retry without a pause until it succeeds, as its condition holds only briefly
 soon() {
 	local end=$((SECONDS + 120))
 
@@ -77,8 +76,7 @@ said_missing() {
 		done
 }
 
-# Each snapshot is in one file and none is missing, although perf ctl save is killed ten
-# times.
+# Each snapshot is in one file and none is missing, although perf ctl save is killed ten times.
 test_half() {
 	local kills=0 i
 
@@ -135,8 +133,7 @@ test_twice() {
 	finish_saving
 	said_missing > "$tmp/missing"
 	lost=$(wc -l < "$tmp/missing")
-	# In addition to the snapshots that are kept, the one that is being written can be
-	# saved.
+	# In addition to the snapshots that are kept, the one that is being written can be saved.
 	check "$lost of $((taken - first + 1)) are missing" test "$lost" -ge $((written - keep - 1))
 	for i in $(saved); do
 		[ "$i" -lt "$first" ] || { echo "$i" >> "$tmp/missing"; whole "$i"; }

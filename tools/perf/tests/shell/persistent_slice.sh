@@ -147,8 +147,7 @@ test_size() {
 	perf script --ns -i "$data" -F cpu,time,event > "$tmp/newest" 2> /dev/null
 	check "read all" perf ctl -r "$ns" -o "$data"
 	perf script --ns -i "$data" -F cpu,time,event > "$tmp/all" 2> /dev/null
-	# perf reads one CPU after the other, so compare only up to the end of the first
-	# one.
+	# perf reads one CPU after the other, so compare only up to the end of the first one.
 	first=$(sed -n '1s/.* \([0-9.]*\): .*/\1/p' "$tmp/newest")
 	last=$(awk '{ last[$1] = $2 } END { for (cpu in last) print last[cpu] + 0 }' \
 		CONVFMT=%.9f OFMT=%.9f "$tmp/newest" | sort -g | head -n 1)
@@ -199,27 +198,27 @@ test_refusals() {
 		refuse "--to $bad" "--to takes a time as perf script shows it" \
 		       perf ctl -r "$ns" -o "$data" "--to=$bad"
 	done
-	refuse "an end before the start" "exchange them" \
+	refuse "an end before the start" "swap them" \
 	       perf ctl -r "$ns" -o "$data" --from 2 --to 1.5
-	refuse "two starts" "give one of them" perf ctl -r "$ns" -o "$data" --from 2 --last 1s
+	refuse "two starts" "use only one of them" perf ctl -r "$ns" -o "$data" --from 2 --last 1s
 	for bad in 10 M 0K much 1T; do
 		refuse "--max-size $bad" "as in --max-size 10M" \
 		       perf ctl -r "$ns" -o "$data" --max-size "$bad"
 	done
 	refuse "-C" "-C takes a list of CPUs" perf ctl -r "$ns" -o "$data" -C one
-	refuse "a CPU without events" "no event that may be opened is on these CPUs" \
+	refuse "a CPU without events" "you may open no event on these CPUs" \
 	       perf ctl -r "$ns" -o "$data" -C 4095
 	refuse "without -r" "belong to -r" perf ctl -l "$ns" --last 30s
-	refuse "-k of a part" "would delete what is not in the file" \
+	refuse "-k of a part" "would delete records that are not in the file" \
 	       perf record -e "persistent/$ns/" -o "$data" -k --last 30s
-	refuse "-k of a part" "would delete what is not in the file" \
+	refuse "-k of a part" "would delete records that are not in the file" \
 	       perf record -e "persistent/$ns/" -o "$data" -k --max-size 1M
 	check "it is still there" exists "$ns"
-	refuse "other events" "there is no -e persistent/NS/" \
+	refuse "other events" "name it with -e persistent/NS/" \
 	       perf record -e cpu-clock -o "$data" --last 30s true
 
 	check "a slice from before" perf ctl -r "$ns" -o "$data" --to 0.000000001
-	says "there is none" "no sample is in the slice: those that are there are from [0-9.]* to "
+	says "there is none" "no sample is in this time range: the samples are from [0-9.]* to "
 }
 
 check "create" perf record -P "$ns" -e "$exec_event" -e cpu-clock/freq=49,name=clock/ -m 1024 -a

@@ -128,8 +128,7 @@ test_resize() {
 	holds "$ns" "11"
 }
 
-# The script that perf record runs while it reads. It calls the function that is its
-# argument.
+# The script that perf record runs while it reads. It calls the function that is its argument.
 write_reader_script() {
 	cat > "$tmp/script" <<-EOF
 		. "$tmp/functions"
@@ -258,17 +257,17 @@ test_refused() {
 	refuse "too many spares" "from 0 to 64" perf ctl --spares 65 "$ns"
 	refuse "a size that is none" "as in -m 2M" perf ctl --resize "$ns" -m much
 	refuse "a size and no verb" "-m belongs to --resize" perf ctl -s "$ns" -m 2M
-	refuse "no size" "takes a size" perf ctl --resize "$ns"
-	refuse "keep and another verb" "two things" perf ctl --clear --keep 3 "$ns"
+	refuse "no size" "needs a size" perf ctl --resize "$ns"
+	refuse "keep and another verb" "cannot be used together" perf ctl --clear --keep 3 "$ns"
 	refuse "two verbs" "Usage" perf ctl -s --clear "$ns"
 	for verb in -s --clear --enable --disable "--spares 1" "--resize -m 64K"; do
 		# shellcheck disable=SC2086 # several words
 		refuse "$verb of a snapshot" "is a snapshot" perf ctl $verb "$ns.$last"
 	done
-	refuse "to count it" "counts nothing" perf stat -e "persistent/$ns.$last/" -a true
+	refuse "to count it" "no counts" perf stat -e "persistent/$ns.$last/" -a true
 
 	number 41
-	refuse "more memory than there is" "nothing is lost" perf ctl --resize "$ns" -m 256G
+	refuse "more memory than there is" "Nothing is lost" perf ctl --resize "$ns" -m 256G
 	if [ -w "$max_persistent" ]; then
 		max=$(cat "$max_persistent")
 		echo 1 > "$max_persistent"
@@ -329,10 +328,10 @@ test_locked_memory() {
 			:
 		done
 		check "there is a limit to how many" test "$n" -lt 10
-		check "it says so" grep -q "more than you may lock" "$tmp/said"
+		check "it says so" grep -q "exceed what you may lock" "$tmp/said"
 		check "nothing is left of it" gone "${ns}_user$n"
-		refuse "a snapshot" "more than its owner may lock" "${user[@]}" ctl -s "${ns}_user1"
-		refuse "a snapshot, by root" "more than its owner may lock" \
+		refuse "a snapshot" "exceed what its owner may lock" "${user[@]}" ctl -s "${ns}_user1"
+		refuse "a snapshot, by root" "exceed what its owner may lock" \
 		       perf ctl -s "${ns}_user1"
 		exit "$failed"
 	) || failed=1
@@ -347,7 +346,7 @@ test_nobody() {
 		# shellcheck disable=SC2086
 		refuse "$verb as nobody" "No permission" "${nobody[@]}" "$tmp/perf" ctl $verb "$ns"
 	done
-	refuse "others' memory" "only its owner, who pays for the buffers" \
+	refuse "others' memory" "so only the owner, or a" \
 	       "${nobody[@]/=-all/=-all,+perfmon}" --ambient-caps=+perfmon \
 	       "$tmp/perf" ctl --spares 9 "$ns"
 }

@@ -117,16 +117,16 @@ test_refused() {
 	refuse_option "is counted as a whole" -p $$
 	refuse_option "is counted as a whole" -t $$
 	refuse_option "is counted as a whole" --per-thread
-	refuse_option "counts as it was made to" --for-each-cgroup /
-	refuse_option "counts as it was made to" --all-user
-	refuse_option "counts as it was made to" --all-kernel
-	refuse_option "is not switched or reset" -r 2
-	refuse_option "is not switched or reset" -D 1
-	refuse_option "is not switched or reset" --control fd:0
-	refuse "a modifier" "is read as it is" perf stat -e "persistent/$ns/u" true
-	refuse "a group" "is read as it is" perf stat -e "{persistent/$ns/,page-faults}" true
+	refuse_option "counts as it was set up to" --for-each-cgroup /
+	refuse_option "counts as it was set up to" --all-user
+	refuse_option "counts as it was set up to" --all-kernel
+	refuse_option "cannot be switched or reset here" -r 2
+	refuse_option "cannot be switched or reset here" -D 1
+	refuse_option "cannot be switched or reset here" --control fd:0
+	refuse "a modifier" "is read as it was created" perf stat -e "persistent/$ns/u" true
+	refuse "a group" "is read as it was created" perf stat -e "{persistent/$ns/,page-faults}" true
 	if [ -e /sys/fs/cgroup/cgroup.procs ]; then
-		refuse "a cgroup" "is read as it is" perf stat -e "persistent/$ns/" -a -G / true
+		refuse "a cgroup" "is read as it was created" perf stat -e "persistent/$ns/" -a -G / true
 	fi
 	refuse "totals of what did not count yet" "count both while a command runs" \
 	       perf stat -e "persistent/$ns/" -e page-faults -a

@@ -194,7 +194,7 @@ test_not_kept() {
 	[ "$limit" -gt 0 ] || { echo "too many CPUs: not tested"; return; }
 	check "create" sh -c "ulimit -l $limit; ${nobody[*]/=-all/=-all,+perfmon} \
 		--ambient-caps=+perfmon $tmp/perf record -P $ns -e cpu-clock -C 0 -m 1M"
-	says "it says what is missing" "does not keep the names of the tasks that are there"
+	says "it says what is missing" "does not keep the names of the existing tasks"
 	says "and why" "more than you may lock"
 	check "it is there" exists "$ns"
 	check "read" perf record -e "persistent/$ns/" -o "$data" -k

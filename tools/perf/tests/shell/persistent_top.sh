@@ -35,8 +35,7 @@ start_top() {
 	set +m
 }
 
-# shows WHAT PATTERN: check that perf top prints PATTERN within half a minute, before it
-# ends
+# shows WHAT PATTERN: check that perf top prints PATTERN within half a minute, before it ends
 shows() {
 	local i
 
@@ -102,7 +101,7 @@ test_unchanged() {
 test_refused() {
 	refuse "a process" "select processes in the report" \
 	       perf top --stdio -e "persistent/$ns/" -p $$
-	refuse "a modifier" "is read as it is" perf top --stdio -e "persistent/$ns/u"
+	refuse "a modifier" "is read as it was created" perf top --stdio -e "persistent/$ns/u"
 	refuse "no such namespace" "no namespace called" perf top --stdio -e "persistent/${ns}_not/"
 }
 

@@ -108,7 +108,7 @@ test_arm() {
 	number 50
 	state_is "it acted again" stopped
 	refuse "to arm none" "has no trigger 2" perf ctl -t "${ns}_arm" --arm 2
-	refuse "to arm and more" "allow no other option" \
+	refuse "to arm and more" "take no other option" \
 	       perf ctl -t "${ns}_arm" --arm 1 --do stop
 	check "delete" perf ctl -d "${ns}_arm"
 }
@@ -189,7 +189,7 @@ test_keep() {
 	same "kept as before" 3 "$(kept)"
 	refuse "to stop" "only with '--do snapshot'" \
 	       perf ctl trigger "${ns}_keep" --when panic --do stop --keep 5
-	refuse "to remove" "allow no other option" perf ctl trigger "${ns}_keep" --remove 1 --keep 5
+	refuse "to remove" "take no other option" perf ctl trigger "${ns}_keep" --remove 1 --keep 5
 	same "kept as before" 3 "$(kept)"
 	check "delete" perf ctl delete "${ns}_keep" "${ns}_keep.*"
 }
@@ -219,8 +219,7 @@ test_several() {
 }
 
 # held NUMBERS: check what the namespace holds. Number 18 stops it, and may be recorded
-# twice: by the trigger, and by the event of the namespace if that fires before the
-# trigger
+# twice: by the trigger, and by the event of the namespace if that fires before the trigger
 held() {
 	check "read" perf ctl -r "$ns" -o "$data"
 	same "numbers" "$1" "$(numbers "$data" | sed 's/18 18/18/')"
@@ -277,7 +276,7 @@ test_stop() {
 
 	# When -k cannot write, it enables what it disabled, but must not resume what was
 	# stopped.
-	refuse "-k to a full disk" "'$ns' is not deleted, and goes on as before" \
+	refuse "-k to a full disk" "'$ns' is not deleted, and records as before" \
 	       sh -c "perf record -e persistent/$ns/ -o - -k > /dev/full"
 	check "list" perf ctl -l "$ns"
 	same "state" stopped "$(column STATE)"
@@ -368,7 +367,7 @@ test_words() {
 	check "a counter" perf ctl -t "$ns" --when context-switches --do snapshot --times 1
 	comes_to $n DONE 1/1
 	remove $n
-	for word in panic oops warn warning hung-task rcu-stall oom; do
+	for word in panic oops softlockup warn warning hung-task rcu-stall oom; do
 		case $word in
 		warn*)		needs=error_report:error_report_end ;;
 		hung-task)	needs=sched:sched_process_hang ;;
@@ -398,20 +397,22 @@ test_refused() {
 	refuse "a period of its own" "use --count" "${add[@]}" --when cpu-clock/period=3/
 	refuse "no such field" "the filter 'pit == 3'" \
 	       "${add[@]}" --when "$number_event" --filter "pit == 3"
-	refuse "a filter of a counter" "which 'cs' is not" "${add[@]}" --when cs --filter "pid == 3"
-	refuse "a filter of a panic" "which 'panic' is not" \
+	refuse "a filter of a counter" "'cs' is not one" "${add[@]}" --when cs --filter "pid == 3"
+	refuse "a filter of a panic" "'panic' is not one" \
 	       perf ctl -t "$ns" --when panic --do stop --filter "pid == 3"
 	refuse "a snapshot in a panic" "--when panic --do stop" "${add[@]}" --when panic
+	refuse "a snapshot in a soft lockup" "--when softlockup --do stop" \
+	       "${add[@]}" --when softlockup
 	refuse "what comes after a panic" "leave out --after" \
 	       perf ctl -t "$ns" --when panic --do stop --after 1s
 	refuse "a count of none" "--count takes a number" "${add[@]}" --when cs --count 0
 	refuse "a time without a unit" "--after takes a number with a unit" \
 	       "${add[@]}" --when cs --after 3
 	refuse "no such trigger" "has no trigger 99" perf ctl -t "$ns" --remove 99
-	refuse "to add and to remove" "allow no other option" \
+	refuse "to add and to remove" "take no other option" \
 	       perf ctl -t "$ns" --remove 99 --when cs --do stop
 	refuse "an option and no verb" "belong to -t" perf ctl -l --when cs
-	refuse "a command and no verb" "belongs to --wait" perf ctl -l "$ns" -- true
+	refuse "a command and no verb" "Only --wait takes a command" perf ctl -l "$ns" -- true
 	refuse "a time-out and no verb" "belongs to --wait" perf ctl -l "$ns" --timeout 3s
 	refuse "to wait for what is not there" "no namespace called" perf ctl --wait "${ns}_not"
 	check "a snapshot" perf ctl -s "$ns"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -r --from and --to take times of day
+# perf ctl -r --from and --to take wall-clock times
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -36,8 +36,7 @@ test_times() {
 	between=$(date +%s)
 	another_second
 	number 2
-	# Zones that need no zone files; 'perf test "Times of day"' tests changes of
-	# clocks.
+	# Zones that need no zone files; 'perf test "Times of day"' tests changes of clocks.
 	for zone in UTC0 NST3:30NDT,M3.2.0,M11.1.0 NPT-5:45; do
 		export TZ=$zone
 		reads 2 --from "$(date -d "@$between" '+%Y-%m-%d %H:%M:%S')"
@@ -62,7 +61,7 @@ test_refused() {
 		refuse "--from $bad" "or a local time as in --from '2026-11-22 03:14:07'" \
 		       perf ctl read "$ns" -o "$data" --from "$bad"
 	done
-	refuse "an end before the start" "exchange them" perf ctl read "$ns" -o "$data" \
+	refuse "an end before the start" "swap them" perf ctl read "$ns" -o "$data" \
 	       --from "2026-11-22 03:14" --to "2026-11-22 03:13"
 }
 

@@ -121,13 +121,13 @@ test_patterns() {
 	number 6
 	check "read all into one file" perf ctl read "$ns*" -o "$data"
 	same "numbers" "1 2 3 4 5 5 6 6" "$(numbers "$data")"
-	refuse "to wait for two" "stands for 2 namespaces, and wait takes one" \
+	refuse "to wait for two" "matches 2 namespaces, but wait takes one" \
 	       perf ctl wait "$prefix*"
 	refuse "to read what is not there" "There are no snapshots of '${ns}3'" \
 	       perf ctl read "${ns}3.*" -o "$data"
-	refuse "to stop what is not there" "There is no namespace like '${ns}3*'" \
+	refuse "to stop what is not there" "No namespace matches '${ns}3*'" \
 	       perf ctl stop "${ns}3*"
-	refuse "to stop snapshots" "There is no namespace like '$ns.*' that is no snapshot" \
+	refuse "to stop snapshots" "No namespace matches '$ns.*' (snapshots are not considered)" \
 	       perf ctl stop "$ns.*"
 	check "delete some" perf ctl delete "${ns}2*"
 	same "the others are there" "$ns $ns.5 $ns.6 $ns.7" "$(names "$prefix*")"
@@ -138,24 +138,24 @@ test_usage() {
 	word_usage "two names" "'b' is one too many" perf ctl read a b
 	word_usage "keep without a number" "keep needs a number" perf ctl keep "$ns"
 	word_usage "note without a text" "note needs a text" perf ctl note "$ns"
-	word_usage "resize without a size" "resize takes a size" perf ctl resize "$ns"
+	word_usage "resize without a size" "resize needs a size" perf ctl resize "$ns"
 	word_usage "trigger without an event" "trigger needs --when and --do" perf ctl trigger "$ns"
-	word_usage "a command" "A command belongs to wait and save" perf ctl stop "$ns" -- true
-	exists lst || usage "a mistyped word" "'lst' is no command. Did you mean 'list'?" \
+	word_usage "a command" "Only wait and save take a command" perf ctl stop "$ns" -- true
+	exists lst || usage "a mistyped word" "'lst' is not a command. Did you mean 'list'?" \
 			    perf ctl lst "$ns"
 	exists snap || usage "half a word" "Did you mean 'snapshot'?" perf ctl snap "$ns"
 	exists list || usage "a word behind an option" "write 'list' before all options" \
 			     perf ctl -v list "$ns"
-	usage "no word" "Nothing to do with '$ns': say what" perf ctl "$ns"
-	refuse "a command of an option" "A command belongs to --wait" perf ctl --stop "$ns" -- true
+	usage "no word" "Nothing to do with '$ns': give a command" perf ctl "$ns"
+	refuse "a command of an option" "Only --wait takes a command" perf ctl --stop "$ns" -- true
 	refuse "no snapshots" "-n takes a number from 1" perf ctl keep "$ns" -n 0
 	refuse "no number of spares" "-n takes a number from 0" perf ctl spares "$ns" -n x
 	refuse "a long text" "--text takes at most 63 bytes" \
 	       perf ctl note "$ns" --text "$(printf %064d 0)"
-	refuse "lines as a text" "--text takes characters that can be printed: the one at 3" \
+	refuse "lines as a text" "--text takes printable characters only: byte 3 is not" \
 	       perf ctl note "$ns" --text $'ab\ncd'
 	names "$prefix*" > "$tmp/before"
-	refuse "a tab as a note" "--note takes characters that can be printed" \
+	refuse "a tab as a note" "--note takes printable characters only" \
 	       perf ctl snapshot "$ns" --note $'a\tb'
 	same "no snapshot is taken" "$(cat "$tmp/before")" "$(names "$prefix*")"
 	refuse "to show a CPU that it has not" "no event of '$ns' is on these CPUs" \

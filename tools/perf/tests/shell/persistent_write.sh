@@ -22,8 +22,7 @@ leave_small() {
 	mountpoint -q "$tmp/small" && umount "$tmp/small"
 }
 
-# The disk gets full among the records, before the header is complete, or behind the
-# records
+# The disk gets full among the records, before the header is complete, or behind the records
 test_full_disk() {
 	local page size of
 

@@ -158,8 +158,7 @@ test_clock() {
 	clean
 }
 
-# When the recorded tasks end, perf writes what is in memory, even if nobody asked for a
-# file.
+# When the recorded tasks end, perf writes what is in memory, even if nobody asked for a file.
 test_tasks() {
 	mkfifo "$tmp/go"
 	# shellcheck disable=SC2016 # for the other shell
@@ -277,15 +276,15 @@ test_exclude() {
 test_refused() {
 	local option
 
-	refuse "without -M" "say how much with -M" perf record --daemon -a -e dummy
+	refuse "without -M" "set the size with -M" perf record --daemon -a -e dummy
 	for option in --pid-file=x --keep-parts --max-files=1 --max-total=1M; do
-		refuse "$option without it" "${option%=*} is for --daemon" \
+		refuse "$option without it" "${option%=*} needs --daemon" \
 			perf record -M 1M "$option" -a -e "$number_event" true
 	done
 	for option in "-o -" --max-size=1M --timestamp-filename --kcore --tail-synthesize \
 		      --switch-events --no-timestamp --switch-output; do
 		# shellcheck disable=SC2086 # two words
-		refuse "with $option" "not with ${option%%=*}" \
+		refuse "with $option" "cannot be used with ${option%%=*}" \
 			perf record -o "$base" --daemon -M 1M -a -e "$number_event" $option
 	done
 	refuse "a directory that is not there" "Cannot open $tmp/none/perf.data.auxiliary" \

@@ -18,8 +18,7 @@ test_trigger() {
 
 	start -a -M 1M --trigger "$exec_event" --max-files 100
 	number 1
-	# The test itself calls exec all the time, so look for the first file with the
-	# sample.
+	# The test itself calls exec all the time, so look for the first file with the sample.
 	mark 1
 	eventually "a file for an event" sh -c "ls '$base'.sample.*"
 	mark 1
@@ -36,7 +35,7 @@ test_trigger() {
 	done
 	refuse "one that cannot be opened" "Cannot open the event of --trigger" \
 		perf record -o "$base" --daemon -M 1M -a -e "$number_event" "${many[@]}"
-	refuse "without -M" "say how much that is with -M" \
+	refuse "without -M" "set the size of memory with -M" \
 		perf record -a -e "$number_event" --trigger "$exec_event" true
 	refuse "no map" "Cannot open the BPF map /sys/fs/bpf/none/$$" \
 		perf record -o "$base" --daemon -M 1M -a -e "$number_event" \
@@ -76,7 +75,7 @@ test_bpf() {
 	eventually "a file for it" sh -c "ls '$base'.sample.*"
 	eventually "with what was before it" grep -q "wrote .*(1 samples)" "$log"
 	stop TERM
-	refuse "a map of another kind" "it is no map of type PERF_EVENT_ARRAY" \
+	refuse "a map of another kind" "it is not a map of type PERF_EVENT_ARRAY" \
 		perf record -o "$base" --daemon -M 1M -a -e "$number_event" \
 		--trigger "bpf:${bpf_pin}_other"
 	stop_bpf

@@ -122,7 +122,7 @@ test_full_disk() {
 	number 1
 	head -c 64M /dev/zero > "$dir/full" 2> /dev/null
 	kill -USR1 "$pid"
-	eventually "it says so" grep -q "Cannot write .*sample.*No space left.*stays there" "$log"
+	eventually "it says so" grep -q "Cannot write .*sample.*No space left.*stay in memory" "$log"
 	same "unfinished files" "" "$(find "$dir" -name '.*tmp')"
 	number 2
 	rm "$dir/full" "$base".sample.*
@@ -134,9 +134,9 @@ test_full_disk() {
 	head -c 64M /dev/zero > "$dir/full" 2> /dev/null
 	kill -USR1 "$pid"
 	eventually "the disk is full again" \
-		sh -c "[ \"\$(grep -c 'Cannot write .*sample.*stays there' '$log')\" -eq 2 ]"
+		sh -c "[ \"\$(grep -c 'Cannot write .*sample.*stay in memory' '$log')\" -eq 2 ]"
 	stop TERM
-	check "in the end that is lost" grep -q "Cannot write .*sample.*What is in memory is lost" "$log"
+	check "in the end that is lost" grep -q "Cannot write .*sample.*The samples in memory are lost" "$log"
 	rm "$dir/full"
 	base=$tmp/perf.data log=$base.log
 	umount "$dir"
@@ -166,7 +166,7 @@ test_make_room() {
 	find "$dir" -name 'perf.data.sample.*' | sort | head -n -1 | xargs -r rm
 	head -c 64M /dev/zero >> "$dir/full" 2> /dev/null
 	kill -USR1 "$pid"
-	eventually "it says that there is no room" grep -q "Cannot write .*stays there" "$log"
+	eventually "it says that there is no room" grep -q "Cannot write .*stay in memory" "$log"
 	same "the only one stays" 1 "$(find "$dir" -name 'perf.data.sample.*' | wc -l)"
 	rm "$dir/full"
 	stop TERM

@@ -2,10 +2,9 @@
 # perf record --daemon leaves whole files whenever it is killed
 # SPDX-License-Identifier: GPL-2.0
 #
-# The test stops the daemon after each call that changes a file. The files at that moment
-# are those that a kill would leave, and all of them must be whole. Twice the daemon is
-# really killed. With RECORD_WRITES it is also stopped after each of hundreds of calls of
-# write().
+# The test stops the daemon after each call that changes a file. The files at that moment are
+# those that a kill would leave, and all of them must be whole. Twice the daemon is really
+# killed. With RECORD_WRITES it is also stopped after each of hundreds of calls of write().
 
 # shellcheck disable=SC2154 # the libraries set them
 # shellcheck source=lib/persistent.sh
@@ -15,8 +14,7 @@
 
 type -P strace > /dev/null || skip "no strace"
 
-# Not all architectures have all of these calls. perf calls flock() on a new file, still
-# empty.
+# Not all architectures have all of these calls. perf calls flock() on a new file, still empty.
 calls=fsync,ftruncate,flock${RECORD_WRITES:+,write}
 for call in link linkat unlink unlinkat rename renameat renameat2; do
 	calls+=",?$call"
@@ -38,7 +36,7 @@ end_trace() {
 	kill "$tracer" 2> /dev/null
 	wait "$tracer"
 	tracer=
-	# strace may end while the daemon is stopped.
+	# The daemon must not stay stopped: it could not handle the signal that ends it.
 	[ -z "$pid" ] || kill -CONT "$pid" 2> /dev/null
 }
 at_end end_trace
@@ -113,8 +111,7 @@ wrote_second() {
 	[ "$(grep -c "wrote $base.sample" "$log")" -ge 2 ]
 }
 
-# stop_often NAME SIGNAL END: send SIGNAL, and copy the files at each stop, until END is
-# true
+# stop_often NAME SIGNAL END: send SIGNAL, and copy the files at each stop, until END is true
 stop_often() {
 	local nr=0
 
@@ -155,8 +152,7 @@ check_states() {
 	for dir in "$copies/$1".*; do
 		((nr++))
 		expected=$before
-		# A second file, or perf.data, has the number from after the first file,
-		# too.
+		# A second file, or perf.data, has the number from after the first file, too.
 		[ "$(files_in "$dir" | grep -vc auxiliary)" -lt 2 ] && [ ! -e "$dir/perf.data" ] ||
 			expected=$after
 		check_left "${dir##*/}" "$dir" "$expected"

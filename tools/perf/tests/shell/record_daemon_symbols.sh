@@ -2,9 +2,8 @@
 # perf record --daemon has symbols for programs that have exited
 # SPDX-License-Identifier: GPL-2.0
 #
-# RECORD_PROGRAMS sets how many programs run between two incidents: 200 take minutes in an
-# emulated
-# guest.
+# RECORD_PROGRAMS sets how many programs run between two incidents. 200 of them take
+# minutes in an emulated guest.
 
 # shellcheck disable=SC2034,SC2154 # the libraries set and use them
 # shellcheck source=lib/persistent.sh

@@ -42,8 +42,7 @@ test_doubles() {
 	rm "$out"
 }
 
-# A perf that was killed leaves no data size in the header, and its last record may be cut
-# off.
+# A perf that was killed leaves no data size in the header, and its last record may be cut off.
 test_killed() {
 	local end
 
@@ -63,8 +62,7 @@ test_crafted() {
 
 	end=$(od -An -t u8 -j 40 -N 16 "$data" | awk '{ print $1 + $2 }')
 	features=$(od -An -t u8 -j 72 -N 8 "$data" | xargs)
-	# The times of samples are feature 21; each feature before it has an entry of 16
-	# bytes.
+	# The times of samples are feature 21; each feature before it has an entry of 16 bytes.
 	for ((at = end, i = 0; i < 21; i++)); do
 		((at += 16 * (features >> i & 1)))
 	done
@@ -81,17 +79,17 @@ test_crafted() {
 test_refused() {
 	refuse "no output" "Name the file to write with -o" perf data join "$data"
 	refuse "no files" "Name the files to join" perf data join -o "$out"
-	refuse "another recording" "$tmp/other: it is of another recording than $data" \
+	refuse "another recording" "$tmp/other: it belongs to another recording than $data" \
 		perf data join -o "$out" "$data" "$tmp/other"
 	refuse "no such file" "Cannot open $tmp/none: No such file" \
 		perf data join -o "$out" "$data" "$tmp/none"
-	refuse "a directory" "it is no file" perf data join -o "$out" "$tmp"
+	refuse "a directory" "it is not a regular file" perf data join -o "$out" "$tmp"
 	head -c 50 "$data" > "$tmp/short"
 	refuse "a piece" "was not written by 'perf record'" perf data join -o "$out" "$tmp/short"
 	head -c 2000 "$data" > "$tmp/short"
 	refuse "half of it" "its end is missing" perf data join -o "$out" "$tmp/short"
 	perf record -q -o - -e dummy true > "$tmp/stream" 2> /dev/null
-	refuse "a stream" "it is a stream" perf data join -o "$out" "$tmp/stream"
+	refuse "a stream" "it was written to a pipe" perf data join -o "$out" "$tmp/stream"
 	check "nothing was written" test ! -e "$out"
 }
 

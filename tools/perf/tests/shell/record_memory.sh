@@ -42,8 +42,7 @@ test_rounding() {
 		"$log"
 }
 
-# pauses WHY: check that perf says it pauses because of WHY, or if WHY is empty, that it
-# does not
+# pauses WHY: check that perf says it pauses because of WHY, or if WHY is empty, that it does not
 pauses() {
 	if [ -n "$1" ]; then
 		check "it pauses: $1" grep -q "recording pauses while memory is copied: .*$1" "$log"
@@ -119,11 +118,11 @@ test_lost() {
 	number "$@"
 	head -c 64M /dev/zero > "$tmp/small/full" 2> /dev/null
 	kill -USR2 "$pid"
-	eventually "it can be tried again" grep -q "Cannot write dump 1: .*stays there" "$log"
+	eventually "it can be tried again" grep -q "Cannot write dump 1: .*stay in memory" "$log"
 	kill "$pid"
 	wait "$pid" || status=$?
 	pid=
-	check "samples are lost" grep -q "Cannot write dump 1: .*What is in memory is lost" "$log"
+	check "samples are lost" grep -q "Cannot write dump 1: .*The samples in memory are lost" "$log"
 	# 143 is the exit status of perf after this signal without an error.
 	check "it fails" test "$status" -ne 0 -a "$status" -ne 143
 	rm "$tmp/small/full"
@@ -143,7 +142,7 @@ test_full_disk() {
 	number "${before[@]}"
 	head -c 64M /dev/zero > "$tmp/small/full" 2> /dev/null
 	kill -USR2 "$pid"
-	eventually "it says so" grep -q "Cannot write dump 1: No space left.*stays there" "$log"
+	eventually "it says so" grep -q "Cannot write dump 1: No space left.*stay in memory" "$log"
 	number 201
 	rm "$tmp/small/full"
 	dump 1
@@ -243,7 +242,7 @@ test_control() {
 	echo status > "$tmp/ctl"
 	eventually "what there is" grep -q "2 dumps written" "$log"
 	echo combine > "$tmp/ctl"
-	eventually "what it cannot do" grep -q "'combine' is for --daemon" "$log"
+	eventually "what it cannot do" grep -q "'combine' needs --daemon" "$log"
 	stop
 	same "numbers" "7 8" "$(numbers "$data")"
 }
@@ -282,7 +281,7 @@ test_words() {
 	refuse "no samples" "-M has nothing to keep" perf record -M 1M -e dummy -a true
 	refuse "an event of its own" "leave out 'no-overwrite'" \
 		perf record -M 1M -e cpu-clock/no-overwrite/ -a -o "$data" true
-	refuse "two ways" "not with --switch-output" \
+	refuse "two ways" "cannot be used with --switch-output" \
 		perf record -M 1M --switch-output -a -o "$data" true
 }
 

@@ -15,8 +15,7 @@ cp "$shell" "$tmp/writer"
 pid=
 reader=
 
-# Start perf and stop the reader as soon as perf records: nobody reads the pipe from then
-# on.
+# Start perf and stop the reader as soon as perf records: nobody reads the pipe from then on.
 start() {
 	mkfifo "$tmp/pipe"
 	cat "$tmp/pipe" > "$data" &
@@ -62,7 +61,7 @@ says_times() {
 
 # The pipe has no room for the records of tasks, which come first.
 test_full() {
-	local full="Cannot write dump 1: nobody reads the pipe. What is in memory stays there"
+	local full="Cannot write dump 1: nobody reads the pipe. The samples stay in memory"
 
 	start
 	write_numbers 1 3
@@ -89,7 +88,7 @@ test_part() {
 	write_numbers 1 3000
 	kill -USR2 "$pid"
 	eventually "it says that it waits" \
-		grep -q "the rest of a dump waits for who reads" "$tmp/log"
+		grep -q "the rest of a dump waits for the reader" "$tmp/log"
 	write_numbers 3001 3003
 	kill -CONT "$reader"
 	eventually "it goes on" grep -q "dump 1 written" "$tmp/log"

@@ -73,8 +73,7 @@ test_dumps() {
 	same "torn" 0 "$torn"
 	same "files with 80 % of the memory" "$dumps" "$full"
 	same "files without a record that is later than the signal" 0 "$late"
-	# If recording pauses for a copy, events during the pause are missing in the next
-	# file.
+	# If recording pauses for a copy, events during the pause are missing in the next file.
 	if grep -q "recording goes on while memory is copied" "$tmp/said_at_start"; then
 		same "gaps" 0 "$gaps"
 	else

@@ -67,8 +67,7 @@ check() {
 	fi
 }
 
-# refuse WHAT TEXT COMMAND...: check that the command fails and prints TEXT. Output in
-# $tmp/said
+# refuse WHAT TEXT COMMAND...: check that the command fails and prints TEXT. Output in $tmp/said
 refuse() {
 	local what=$1 text=$2
 
@@ -83,8 +82,7 @@ refuse() {
 	fi
 }
 
-# usage WHAT TEXT COMMAND...: check that it exits with 2, and prints only TEXT and a short
-# usage
+# usage WHAT TEXT COMMAND...: check that it exits with 2, and prints only TEXT and a short usage
 usage() {
 	local what=$1 text=$2 status=0
 
@@ -139,8 +137,7 @@ require_nobody() {
 # Print tables with the width for files, wherever the test runs.
 unset COLUMNS
 
-# column NAME: the value in the output of the last 'perf ctl -l NS'; all but OWNER are one
-# word
+# column NAME: the value in the output of the last 'perf ctl -l NS'; all but OWNER are one word
 column() {
 	awk -v name="$1" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) nr = i }

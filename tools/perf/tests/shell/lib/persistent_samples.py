@@ -18,8 +18,7 @@ def records(data):
         if size < 8 or pos + size > len(data):
             sys.exit('a record that is broken, at %d' % pos)
         yield kind, data[pos:pos + size]
-        # The formats of tracepoints follow their record, and its size does not include
-        # them.
+        # The formats of tracepoints follow their record, and its size does not include them.
         if kind == TRACING_DATA:
             size += struct.unpack_from('=I', data, pos + 8)[0]
         pos += size

@@ -87,8 +87,7 @@ writes() {
 	compgen -G "$dir/.$ns.*.data.tmp" > /dev/null
 }
 
-# freeze_reader: stop the only child of perf ctl save while it writes, and set $reader to
-# its pid
+# freeze_reader: stop the only child of perf ctl save while it writes, and set $reader to its pid
 freeze_reader() {
 	local end=$((SECONDS + 120))
 
@@ -108,8 +107,7 @@ freeze_reader() {
 	fail "the reader is not seen while it writes"
 } 2> /dev/null
 
-# whole NUMBER: check that the file can be read to its end, and has this number and no
-# other
+# whole NUMBER: check that the file can be read to its end, and has this number and no other
 whole() {
 	local pid
 

@@ -117,7 +117,7 @@ result $? "mkdir of what exists"
 
 ! mkdir "$dir/$ns.1" 2>/dev/null && ! mkdir "$dir/Ns" 2>/dev/null &&
 	! mkdir "$d/sub" 2>/dev/null &&
-	tail -n 1 $dir/error_log | grep -q "mkdir: 'Ns': not a name"
+	tail -n 1 $dir/error_log | grep -q "mkdir: 'Ns': not a valid name"
 result $? "mkdir of what is no name"
 
 [ ! -e "/sys/bus/event_source/devices/persistent/events/$ns" ]
@@ -163,7 +163,7 @@ refused cpu-clok events 'No such file' "'cpu-clok': no such event" &&
 	refused 'cpu-clock fi' events 'Invalid' "'fi': only 'if FILTER'" &&
 	refused 'sched:sched_process_exec if pid > 0' events 'exists' \
 		"'sched:sched_process_exec'" &&
-	refused '!cpu-clock' events 'No such file' "'cpu-clock': is not among" &&
+	refused '!cpu-clock' events 'No such file' "'cpu-clock': the namespace has no" &&
 	is events 'sched:sched_process_exec/period=1/ if pid > 0'
 result $? "events that are wrong"
 
@@ -178,7 +178,7 @@ refused 1 snapshot 'busy' "'1': write 1 to 'enabled' first" &&
 result $? "what it cannot do yet"
 
 put 'sched:sched_process_exit if nonsense == 1' events &&
-	refused 1 enabled 'Invalid' "'sched:sched_process_exit': CPU 0: " &&
+	refused 1 enabled 'Invalid' "'sched:sched_process_exit': fails on CPU 0: " &&
 	[ "$(status state)" = new ] && put '!sched:sched_process_exit if nonsense == 1' events
 result $? "a filter that is wrong"
 
@@ -211,8 +211,8 @@ is events 'sched:sched_process_exec/period=1/ if pid > 0
 page-faults/period=1/' && is buffer_size 65536
 result $? "it is what was asked for"
 
-refused cs events 'busy' "'$ns': it records already" &&
-	refused 1M buffer_size 'busy' "'1M': it records already"
+refused cs events 'busy' "'$ns': already started" &&
+	refused 1M buffer_size 'busy' "'1M': already started"
 result $? "what cannot be changed any more"
 
 # Buffers of 64K are soon full.
@@ -276,7 +276,7 @@ result $? "a word does not delete snapshots"
 
 put 1 snapshot && put 1 snapshot && put 1 snapshot && [ ! -e "$d.1" ] && [ -e "$d.4" ] &&
 	put 1 keep && [ ! -e "$d.3" ] && [ -e "$d.4" ] &&
-	refused 0 keep 'Invalid' "'0': at least 1" &&
+	refused 0 keep 'Invalid' "'0': must be at least 1" &&
 	refused 1025 keep 'Invalid' "'1025': not a number"
 result $? "keep so many"
 
@@ -302,20 +302,22 @@ when='sched:sched_process_exec if pid == 1'
 mkdir "$d" && put 'cpu-clock/freq=999,callchain/' events && put 64K buffer_size &&
 	refused 'panic : stop' triggers 'busy' "'panic : stop': write 1 to" && put 1 enabled &&
 	put "$when : snapshot after=200ms cool_down=60s times=2" triggers &&
-	put 'panic : stop' triggers &&
+	put 'panic : stop' triggers && put 'softlockup : stop' triggers &&
 	is triggers "$when : snapshot after=200ms cool_down=1m times=2
-panic : stop"
+panic : stop
+softlockup : stop"
 result $? "add triggers"
 
 refused 'panic' triggers 'Invalid' "'panic': ' : stop' or" &&
 	refused 'panic : go' triggers 'Invalid' "'go': neither stop nor" &&
-	refused 'panic : snapshot' triggers 'Invalid' "'panic': cannot be" &&
+	refused 'panic : snapshot' triggers 'Invalid' "'panic': cannot add" &&
+	refused 'softlockup : snapshot' triggers 'Invalid' "'softlockup': cannot add" &&
 	refused 'oops : stop after=5' triggers 'Invalid' "'after=5': not a time" &&
 	refused 'oops : stop often=5' triggers 'Invalid' "'often=5': not one of" &&
 	refused "sched:sched_process_exec if $(printf 'pid == 1 && %.0s' 1 2 3 4 5) pid : stop" \
 		triggers 'too long' "'sched:sched_process_exec if pid == 1" &&
 	refused 'cpu-clok : stop' triggers 'No such file' "'cpu-clok': no such event" &&
-	refused '!oops : stop' triggers 'No such file' "'oops : stop': is not among"
+	refused '!oops : stop' triggers 'No such file' "'oops : stop': no such trigger"
 result $? "triggers that are wrong"
 
 i=0

@@ -282,7 +282,9 @@ TEST_F(hotplug, each_kind)
 	/* No member was made anew. */
 	id = event_id(leader.fd);
 	EXPECT_EQ(nr, ns_count(self->id));
-	close(member_reopen(self->id, id, self->cpu2, 0));
+	fd[0] = member_reopen(self->id, id, self->cpu2, 0);
+	EXPECT_LE(0, fd[0]);
+	close(fd[0]);
 }
 
 FIXTURE(hotplug_want)

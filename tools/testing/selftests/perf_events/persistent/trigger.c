@@ -719,7 +719,7 @@ static bool reached(const int *at, int i)
 TEST_F(trigger, resume_race)
 {
 	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
-	struct perf_event_trigger_state st;
+	struct perf_event_trigger_state st = { };
 	struct perf_event_attr attr = say_attr();
 	struct shared {
 		int	go, done;
@@ -1031,9 +1031,10 @@ TEST_F(trigger, bad_input)
 		EXPECT_EQ(_err, trigger_add(self->fd, &t));			\
 	} while (0)
 
-	EXPECT_REFUSED(-EINVAL, .when = 3);
+	EXPECT_REFUSED(-EINVAL, .when = 4);
 	EXPECT_REFUSED(-EINVAL, .action = 2);
 	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC);
+	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_SOFTLOCKUP);
 	EXPECT_REFUSED(-EINVAL, .when = PERF_TRIGGER_WHEN_PANIC,
 		       .action = PERF_TRIGGER_DO_STOP, .after_ns = 1);
 	EXPECT_REFUSED(-EINVAL, .after_ns = ~0ULL);
@@ -1240,7 +1241,7 @@ TEST_F(trigger, armed_while_it_fails)
 	EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
 }
 
-/* A trigger for an oops or a panic has no event. */
+/* A trigger for a panic, an oops or a soft lockup has no event. */
 TEST_F(trigger, fatal)
 {
 	struct perf_event_trigger t = {
@@ -1269,6 +1270,13 @@ TEST_F(trigger, fatal)
 	EXPECT_EQ(PERF_TRIGGER_WHEN_PANIC, t.when);
 	EXPECT_EQ(0, st.nr_events);
 	EXPECT_EQ(0, trigger_del(self->fd, 1));
+
+	t = (struct perf_event_trigger){
+		.when = PERF_TRIGGER_WHEN_SOFTLOCKUP, .action = PERF_TRIGGER_DO_STOP,
+	};
+	ASSERT_EQ(0, trigger_add(self->fd, &t));
+	EXPECT_EQ(3, t.number);
+	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 3, fd));
 }
 
 /* An event whose CPU was offline fires when it is back. */

@@ -187,8 +187,8 @@ words()
 words
 result $? words
 
-# A CPU that loops in the kernel stops the buffers, with nothing after that in them. They
-# can be read while it still loops.
+# A CPU that loops in the kernel stops the buffers. Files of perffs show the records while it
+# still loops. perf itself may have to wait for RCU until that ends.
 # shellcheck disable=SC2016
 softlockup()
 {
@@ -200,16 +200,18 @@ softlockup()
 		perf ctl trigger lockup --when softlockup --do stop
 		taskset -c 3 bash -c "exec -a last-words bash -c \
 			\"echo SOFTLOCKUP >/sys/kernel/debug/provoke-crash/DIRECT\"" &
+		mountpoint -q /sys/kernel/perf || mount -t perffs perffs /sys/kernel/perf
+		cd /sys/kernel/perf/lockup
 		for ((i = 0; i < 600; i++)); do
-			! perf ctl list --json lockup | grep -q "\"stopped\": *true" || break
+			! grep "^state.*stopped" status || break
 			sleep 0.1
 		done
-		perf ctl list -v lockup
-		perf ctl list --json lockup
-		mountpoint -q /sys/kernel/perf || mount -t perffs perffs /sys/kernel/perf
-		grep -q stopped /sys/kernel/perf/lockup/status
-		cat /sys/kernel/perf/lockup/text >/tmp/text
+		grep "^state.*stopped" status
+		cat text >/tmp/text
 		tail -n 20 /tmp/text
+		grep -q "next_comm=bash" /tmp/text
+		# Nothing was recorded after the stop.
+		grep "filename=.*/cat " /tmp/text && exit 1
 		echo now:
 		reboot -ff' "$kernel/drivers/misc/lkdtm/lkdtm.ko" >"$logs/softlockup.log" 2>&1
 	grep -q '^now:' "$logs/softlockup.log" &&
@@ -227,11 +229,11 @@ module=$kernel/samples/trace_events/trace-events-sample.ko
 VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash -exc '
 	insmod "$0"
 	perf record -P mod -e sample-trace:foo_bar -a
-	! rmmod trace-events-sample
+	rmmod trace-events-sample && exit 1
 	perf ctl -l mod
 	perf record -e persistent/mod/ -a -o /tmp/p sleep 3
 	perf script -i /tmp/p | grep -q foo_bar
-	! rmmod trace-events-sample
+	rmmod trace-events-sample && exit 1
 	perf ctl -s mod
 	perf record -e persistent/mod/ -a -o /tmp/q sleep 1000 &
 	reader=$!
@@ -241,8 +243,8 @@ VM_LOG=$logs/module.vm.log "$top/scripts/vm.sh" -k "$kernel" -m 3072 -t 120 bash
 	done
 	perf ctl -d mod
 	rmmod trace-events-sample
-	! grep sample-trace /sys/kernel/tracing/available_events
-	! perf record -e persistent/mod.1/ -a -o /tmp/r 2>/tmp/said
+	grep sample-trace /sys/kernel/tracing/available_events && exit 1
+	perf record -e persistent/mod.1/ -a -o /tmp/r 2>/tmp/said && exit 1
 	grep "copy the file .data. of the" /tmp/said
 	mountpoint -q /sys/kernel/perf || mount -t perffs perffs /sys/kernel/perf
 	cat /sys/kernel/perf/mod.1/data >/tmp/r
@@ -277,7 +279,7 @@ symbols()
 		}
 		functions "$1"
 		grep "the first is 7, old" /tmp/functions
-		! grep -w set_fire /tmp/functions
+		grep -w set_fire /tmp/functions && exit 1
 		"$1" buildid-cache -a "$0"
 		functions "$1"
 		grep -w set_fire /tmp/functions

@@ -118,7 +118,7 @@ struct perf_action {
 	perf_overflow_handler_t	handler;
 };
 
-/* Triggers for panic(), oopses and soft lockups. Read under RCU alone, even if much else is broken. */
+/* Triggers for panic(), oopses and soft lockups. Read under RCU alone, as much may be broken. */
 static LIST_HEAD(perf_fatal_triggers);
 static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
 

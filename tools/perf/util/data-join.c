@@ -427,8 +427,8 @@ int data_join__open(struct data_join *join, const char * const *paths, int nr)
 
 		err = map_file(file, paths[join->nr_files], join->force, /*silent=*/false);
 		if (!err && !is_same(&join->files[0], file)) {
-			pr_err("Cannot join %s: it belongs to another recording than %s.\n", file->path,
-			       join->files[0].path);
+			pr_err("Cannot join %s: it belongs to another recording than %s.\n",
+			       file->path, join->files[0].path);
 			err = -EINVAL;
 		}
 	}

@@ -453,7 +453,8 @@ static void print_skew(struct merge *merge)
 	fputs("Files do not show how far apart the clocks of the machines were: milliseconds with NTP,\n"
 	      "any time without it. They also do not show whether a clock was set, or the machine\n"
 	      "slept, between a sample and that comparison.\n"
-	      "If the clock of a machine is known to be off, use --offset MACHINE=SECONDS.\n", stderr);
+	      "If the clock of a machine is known to be off, use --offset MACHINE=SECONDS.\n",
+	      stderr);
 }
 
 static int merge__run(struct merge *merge)

@@ -171,7 +171,7 @@ static void notify(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
 			     offsetof(struct sockaddr_un, sun_path) + len) < 0)
-		pr_warning("WARNING: cannot notify $NOTIFY_SOCKET: %m\n");
+		pr_warning("WARNING: cannot write to $NOTIFY_SOCKET: %m\n");
 	if (fd >= 0)
 		close(fd);
 }

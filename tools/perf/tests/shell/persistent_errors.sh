@@ -193,8 +193,10 @@ test_taken() {
 test_usage() {
 	usage "-r alone" "-r needs the name of a namespace" perf ctl -r
 	usage "-r of two" "'b' is one too many" perf ctl -r a b
-	usage "two verbs" "--enable and --disable cannot be used together" perf ctl --enable --disable "$ns"
-	usage "two things to do" "--keep and --clear cannot be used together" perf ctl --clear --keep 3 "$ns"
+	usage "two verbs" "--enable and --disable cannot be used together" \
+	      perf ctl --enable --disable "$ns"
+	usage "two things to do" "--keep and --clear cannot be used together" \
+	      perf ctl --clear --keep 3 "$ns"
 	usage "--timeout alone" "--timeout belongs to --wait" perf ctl --timeout 1s
 	usage "nothing" "Nothing to do" perf ctl
 	usage "a name" "Nothing to do" perf ctl "$ns"

@@ -148,7 +148,8 @@ test_offsets() {
 		refuse "--offset $bad" "as in --offset web1=-1.5: not '$bad'" \
 		       perf data merge --offset "$bad" "$alpha" "$beta"
 	done
-	refuse "an offset of no machine" "no file is from machine 'omega', only from 'alpha' 'beta'." \
+	refuse "an offset of no machine" \
+	       "no file is from machine 'omega', only from 'alpha' 'beta'." \
 	       perf data merge --offset omega=1 "$alpha" "$beta"
 }
 

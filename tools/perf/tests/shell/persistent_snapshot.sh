@@ -330,7 +330,8 @@ test_locked_memory() {
 		check "there is a limit to how many" test "$n" -lt 10
 		check "it says so" grep -q "exceed what you may lock" "$tmp/said"
 		check "nothing is left of it" gone "${ns}_user$n"
-		refuse "a snapshot" "exceed what its owner may lock" "${user[@]}" ctl -s "${ns}_user1"
+		refuse "a snapshot" "exceed what its owner may lock" \
+		       "${user[@]}" ctl -s "${ns}_user1"
 		refuse "a snapshot, by root" "exceed what its owner may lock" \
 		       perf ctl -s "${ns}_user1"
 		exit "$failed"

@@ -124,9 +124,11 @@ test_refused() {
 	refuse_option "cannot be switched or reset here" -D 1
 	refuse_option "cannot be switched or reset here" --control fd:0
 	refuse "a modifier" "is read as it was created" perf stat -e "persistent/$ns/u" true
-	refuse "a group" "is read as it was created" perf stat -e "{persistent/$ns/,page-faults}" true
+	refuse "a group" "is read as it was created" \
+	       perf stat -e "{persistent/$ns/,page-faults}" true
 	if [ -e /sys/fs/cgroup/cgroup.procs ]; then
-		refuse "a cgroup" "is read as it was created" perf stat -e "persistent/$ns/" -a -G / true
+		refuse "a cgroup" "is read as it was created" \
+		       perf stat -e "persistent/$ns/" -a -G / true
 	fi
 	refuse "totals of what did not count yet" "count both while a command runs" \
 	       perf stat -e "persistent/$ns/" -e page-faults -a

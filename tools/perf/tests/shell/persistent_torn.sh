@@ -47,7 +47,7 @@ test_reads() {
 
 start_writers
 # Interrupts write to the same buffers, at any point of the writers' records.
-check "create" perf record -P "$ns" -a -m 128 -e raw_syscalls:sys_enter --filter "$(writers_filter)" \
-      -e cpu-clock/freq=5000,name=tick/
+check "create" perf record -P "$ns" -a -m 128 -e raw_syscalls:sys_enter \
+      --filter "$(writers_filter)" -e cpu-clock/freq=5000,name=tick/
 test_reads
 exit "$failed"

@@ -93,7 +93,7 @@ test-exact: kernel selftests ## ROUNDS=1000: show that no record comes after sto
 	@BUSY_ROUNDS=$(ROUNDS) BUSY_CALLS=1000 scripts/vm.sh -s 4 -t 7200 \
 		sh -c '$(BUILD)/selftests/tracepoint -f busy && $(BUILD)/selftests/stop -f busy'
 
-test-ends: kernel perf ## test reboot, panic, oops, warning, hung task, and a module that is unloaded
+test-ends: kernel perf ## test reboot, panic, oops, warning, hung task, soft lockup, and a module that is unloaded
 	@scripts/deps.sh vm
 	@scripts/test-ends.sh
 
@@ -242,5 +242,5 @@ picture: kernel perf ## redraw the picture in the kernel's documents, in build/l
 	@scripts/deps.sh vm
 	@scripts/picture.sh
 
-clean: ## remove build, except for edits in build/linux that would be lost
+clean: ## remove build, but keep build/linux if it has edits that would be lost
 	@scripts/clean.sh

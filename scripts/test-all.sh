@@ -62,6 +62,7 @@ step boot make -s test-boot
 step fleet make -s test-fleet
 step hazards make -s test-hazards
 step builds make -s check-builds
+step whole make -s check-whole
 step series make -s check-series
 step apply make -s test-apply
 step deb make -s test-deb

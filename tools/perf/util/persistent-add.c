@@ -386,7 +386,8 @@ static int err_join(const struct add *add, const struct joiner *joiner, int err)
 	case -EPERM:
 		if (add->ns->owner_uid != geteuid())
 			pr_err("'%s' belongs to user id %u, and events count against that user's memory limit:\n"
-			       "add it as that user, or with CAP_IPC_LOCK.\n", name, add->ns->owner_uid);
+			       "add it as that user, or with CAP_IPC_LOCK.\n",
+			       name, add->ns->owner_uid);
 		else
 			pr_err("Cannot add '%s': the buffers of '%s' would exceed what its owner may lock. Make them smaller\n"
 			       "with -m, or raise 'ulimit -l' or kernel.perf_event_mlock_kb.\n",

@@ -69,7 +69,8 @@ test_off() {
 test_refusals() {
 	before=$(members "$ns")
 	refuse "a label that exists" "another name with --label" perf ctl add "$ns" -e "$exec_event"
-	refuse "the same twice" "another name with --label" perf ctl add "$ns" -e task-clock,task-clock
+	refuse "the same twice" "another name with --label" \
+	       perf ctl add "$ns" -e task-clock,task-clock
 	refuse "one that exists behind one that does not" "another name with --label" \
 	       perf ctl add "$ns" -e task-clock -e "$exec_event"
 	refuse "a label that is no label" "--label takes no ':'" \
@@ -142,7 +143,8 @@ test_hotplug() {
 	says "it says which" "not on CPU 1: offline; when it is back the kernel adds"
 	echo 1 > $online
 	eventually "that CPU has it" one_more_on_all
-	refuse "all have it" "another name with --label" perf ctl add "$ns" -e "$exec_event" --label late
+	refuse "all have it" "another name with --label" \
+	       perf ctl add "$ns" -e "$exec_event" --label late
 }
 
 keep_numbers "$ns" -a

@@ -122,7 +122,8 @@ test_full_disk() {
 	number 1
 	head -c 64M /dev/zero > "$dir/full" 2> /dev/null
 	kill -USR1 "$pid"
-	eventually "it says so" grep -q "Cannot write .*sample.*No space left.*stay in memory" "$log"
+	eventually "it says so" \
+		grep -q "Cannot write .*sample.*No space left.*stay in memory" "$log"
 	same "unfinished files" "" "$(find "$dir" -name '.*tmp')"
 	number 2
 	rm "$dir/full" "$base".sample.*
@@ -136,7 +137,8 @@ test_full_disk() {
 	eventually "the disk is full again" \
 		sh -c "[ \"\$(grep -c 'Cannot write .*sample.*stay in memory' '$log')\" -eq 2 ]"
 	stop TERM
-	check "in the end that is lost" grep -q "Cannot write .*sample.*The samples in memory are lost" "$log"
+	check "in the end that is lost" \
+		grep -q "Cannot write .*sample.*The samples in memory are lost" "$log"
 	rm "$dir/full"
 	base=$tmp/perf.data log=$base.log
 	umount "$dir"

@@ -7,8 +7,8 @@
 # usage: diffstat.sh [-s] [SERIES]...
 #
 #   -s      by series only
-#   SERIES  only these, as in "1-fixes"; the default is all, with the sums of the feature
-#           and of all
+#   SERIES  only these, as in "1-fixes"; the default is all, with the sums of the feature's
+#           preparation, of its hooks, and of all
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
@@ -60,5 +60,11 @@ while read -r name from to; do
 	[ $short = 1 ] || [ $# -gt 0 ] || echo
 done <"$tmp/ranges"
 [ $# -eq 0 ] || exit 0
-[ -z "$feature_from" ] || row 'the feature: 3 to 6' "$feature_from" "$feature_to"
+if [ -n "$feature_from" ]; then
+	# The first commits prepare core.c. The hooks begin with the ABI.
+	hooks=$(lgit rev-list --reverse "$feature_from..$feature_to" -- \
+		include/uapi/linux/perf_event.h | sed -n 1p)
+	row 'the feature, 3 to 6: preparation' "$feature_from" "$hooks^"
+	row 'the feature, 3 to 6: hooks' "$hooks^" "$feature_to"
+fi
 row 'all' base HEAD

@@ -15,6 +15,7 @@ writers=()
 # shellcheck disable=SC2317 # called at the end
 stop_writers() {
 	kill "${writers[@]}" 2> /dev/null
+	kill -CONT "${writers[@]}" 2> /dev/null
 	wait "${writers[@]}" 2> /dev/null
 }
 

@@ -35,7 +35,7 @@
 #define NR_PARTS	8
 #define MIN_PART	((u64)SZ_1M)
 /* Copy a buffer at most this often, if more than an eighth was overwritten each time. */
-#define NR_TRIES	16
+#define NR_TRIES	64
 
 static const char *why_not(int err)
 {

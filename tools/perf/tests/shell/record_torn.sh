@@ -53,8 +53,10 @@ find_kernel_maps() {
 
 # check_file FILE: write what check_records counts, and the newest record's time, to FILE.counts
 check_file() {
-	perf script -i "$1" -F pid,time,event,trace > "$1.script" 2> "$1.said" ||
+	if ! perf script -i "$1" -F pid,time,event,trace > "$1.script" 2> "$1.said"; then
+		cat "$1.said"
 		echo "perf script fails" >> "$1.script"
+	fi
 	{
 		sed -E 's/ +[0-9.]+: +/ /' "$1.script" | check_records
 		awk 'END { sub(":", "", $2); print $2 }' "$1.script"
@@ -78,7 +80,10 @@ test_dumps() {
 		# The writers would make the checks take longer than the dumps.
 		kill -STOP "${writers[@]}"
 		mapfile -t files < <(samples)
-		[ "${#files[@]}" -eq "$nr" ] || fail "${#files[@]} instead of $nr files"
+		if [ "${#files[@]}" -ne "$nr" ]; then
+			fail "${#files[@]} instead of $nr files"
+			exit 1
+		fi
 		printf '%s\0' "${files[@]}" | xargs -0 -P 4 -I {} bash -c 'check_file {}'
 		for ((i = 0; i < nr; i++)); do
 			file=${files[i]}
@@ -86,7 +91,7 @@ test_dumps() {
 			((records += r, ticks += t, torn += x, gaps += g))
 			! is_full "$file" || ((full++))
 			awk -v a="$newest" -v b="${requests[i]}" 'BEGIN { exit !(a > b) }' || ((late++))
-			rm "$file"*
+			rm "$file" "$file".{counts,said,script}
 		done
 		kill -CONT "${writers[@]}"
 	done

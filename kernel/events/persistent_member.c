@@ -412,12 +412,13 @@ void perf_event_revoke(struct perf_event *event)
 {
 	irq_work_sync(&event->pending_irq);
 	irq_work_sync(&event->pending_disable_irq);
+	/* First: from here on, whoever unregisters the PMU leaves the event alone. */
+	perf_event_revoke_pmu(event);
 	unaccount_event(event);
 	detach_cgroup(event);
 	if (event->attach_state & PERF_ATTACH_CALLCHAIN)
 		put_callchain_buffers();
 	event->attach_state &= ~PERF_ATTACH_CALLCHAIN;
-	perf_event_revoke_pmu(event);
 }
 
 /**
@@ -709,10 +710,13 @@ static void reinstall(struct perf_event *event, bool enable)
 	struct perf_event_context *ctx = event->ctx;
 	struct perf_cpu_context *cpuctx = container_of(ctx, struct perf_cpu_context, ctx);
 
-	/* Serializes against perf_event_{init,exit}_cpu(). */
+	/*
+	 * Serializes against perf_event_{init,exit}_cpu(). They set cpuctx->online before the
+	 * CPU can be asked to install an event.
+	 */
 	lockdep_assert_held(&ctx->mutex);
-	if (!cpuctx->online || (event->attach_state & PERF_ATTACH_CONTEXT) ||
-	    event->state <= PERF_EVENT_STATE_EXIT ||
+	if (!cpuctx->online || !cpu_online(event->cpu) ||
+	    (event->attach_state & PERF_ATTACH_CONTEXT) || event->state <= PERF_EVENT_STATE_EXIT ||
 	    !exclusive_event_installable(event, ctx))
 		return;
 

@@ -57,8 +57,8 @@ static void walk_members(struct perf_persist_ns *ns, void (*func)(struct perf_ev
 }
 
 /*
- * Groups, AUX areas and signals to a task all need more to stay alive than an
- * event and its buffer.
+ * Groups, AUX areas, signals to a task and deferred call chains all need more to stay alive
+ * than an event and its buffer.
  */
 static bool may_be_persistent(struct perf_event *event)
 {
@@ -69,7 +69,8 @@ static bool may_be_persistent(struct perf_event *event)
 	return event->group_leader == event && !event->nr_siblings &&
 	       !(event->event_caps & PERF_EV_CAP_SIBLING) &&
 	       !has_aux(event) && !has_aux_action(event) &&
-	       !attr->aux_output && !attr->aux_sample_size && !attr->sigtrap;
+	       !attr->aux_output && !attr->aux_sample_size && !attr->sigtrap &&
+	       !has_deferred_callchain(attr);
 }
 
 /*

@@ -232,12 +232,13 @@ int perf_member_may_list(struct perf_member *member)
  * perf_persist_may_see - may the caller open each member of a namespace that has records
  * @ns:		the namespace, with the lock held
  *
- * Return: 0, -EACCES, -EPERM, or what the LSM says.
+ * Return: 0, also for a new namespace without members; -ENODEV if only events of triggers
+ * are left, -EACCES, -EPERM, or what the LSM says.
  */
 int perf_persist_may_see(struct perf_persist_ns *ns)
 {
+	int ret = first_member(ns) ? -ENODEV : 0;
 	struct perf_member *member;
-	int ret = 0;
 
 	assert_registry();
 	for_each_ns_member(member, ns) {

@@ -629,6 +629,59 @@ TEST_F(hotplug, all_cpus_but)
 	EXPECT_EQ(nr + 1, ns_count(self->id));
 }
 
+/*
+ * A program that is detached waits for RCU Tasks Trace, which waits for a CPU that is going
+ * down, which waits for the lock of its events' context: nobody detaches under that lock.
+ */
+TEST_F_TIMEOUT(hotplug, detach, 600)
+{
+	struct perf_event_attr attr;
+	union bpf_attr create = {};
+	int prog, link, round, status, go[2];
+	struct member m;
+	pid_t pid;
+	char c;
+
+	if (!syscall_attr(&attr))
+		SKIP(return, "no tracepoints");
+	prog = bpf_prog_open_type(BPF_PROG_TYPE_TRACEPOINT, 1);
+	if (prog < 0)
+		SKIP(return, "no BPF");
+	create.link_create.prog_fd = prog;
+	create.link_create.attach_type = BPF_PERF_EVENT;
+
+	for (round = 0; round < 10; round++) {
+		/* First, so that the child does not keep the link. */
+		ASSERT_EQ(0, pipe(go));
+		pid = fork_child();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			if (read(go[0], &c, 1) != 1)
+				_exit(1);
+			_exit(-set_online(self->cpu2, false));
+		}
+		ASSERT_EQ(0, ns_create(&m, &attr, self->cpu2, 1, self->ns, &self->id));
+		create.link_create.target_fd = m.fd;
+		link = sys_bpf(BPF_LINK_CREATE, &create);
+		ASSERT_LE(0, link);
+
+		ASSERT_EQ(1, write(go[1], "", 1));
+		/* The program goes with its link, or with its event. */
+		if (round % 2)
+			close(link);
+		EXPECT_EQ(0, ns_kill(self->id));
+		if (round % 2 == 0)
+			close(link);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_EQ(0, status);
+		member_close(&m);
+		close(go[0]);
+		close(go[1]);
+		go_online();
+	}
+	close(prog);
+}
+
 /* Opens the first member of a namespace for all CPUs, which has no name yet. */
 static int open_for_all(struct member *m, int cpu, __u64 *id)
 {

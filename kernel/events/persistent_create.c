@@ -157,6 +157,11 @@ static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu,
 		attr.clockid = output->attr.clockid;
 	}
 	event = perf_member_make(output, &attr, spec ? spec->filter : NULL, cpu);
+	if (event == ERR_PTR(-EINVAL) && attr.exclude_guest) {
+		/* This PMU cannot exclude anything. */
+		attr.exclude_guest = 0;
+		event = perf_member_make(output, &attr, NULL, cpu);
+	}
 	if (IS_ERR(event))
 		return event;
 

@@ -412,7 +412,7 @@ void perf_event_revoke(struct perf_event *event)
 {
 	irq_work_sync(&event->pending_irq);
 	irq_work_sync(&event->pending_disable_irq);
-	/* First: from here on, whoever unregisters the PMU leaves the event alone. */
+	/* First: until then, whoever unregisters the PMU may write attach_state, too. */
 	perf_event_revoke_pmu(event);
 	unaccount_event(event);
 	detach_cgroup(event);
@@ -711,8 +711,8 @@ static void reinstall(struct perf_event *event, bool enable)
 	struct perf_cpu_context *cpuctx = container_of(ctx, struct perf_cpu_context, ctx);
 
 	/*
-	 * Serializes against perf_event_{init,exit}_cpu(). They set cpuctx->online before the
-	 * CPU can be asked to install an event.
+	 * Serializes against perf_event_{init,exit}_cpu(). A CPU that comes up has
+	 * cpuctx->online before it can be asked to install an event.
 	 */
 	lockdep_assert_held(&ctx->mutex);
 	if (!cpuctx->online || !cpu_online(event->cpu) ||

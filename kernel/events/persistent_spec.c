@@ -272,7 +272,7 @@ static int parse_terms(struct spec_line *line, char *terms)
 	return ret;
 }
 
-/* As perf does it: an event of the host leaves the CPU's PMU to guests that want it. */
+/* perf excludes guests by default, too: a guest may want the CPU's PMU for itself. */
 static bool without_guest(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ||
@@ -565,7 +565,7 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 	said.config1 = attr->config1;
 	said.config2 = attr->config2;
 	said.config3 = attr->config3;
-	said.exclude_guest = without_guest(attr);
+	said.exclude_guest = attr->exclude_guest && without_guest(attr);
 	said.freq = attr->freq;
 	said.sample_period = attr->sample_period;
 	said.disabled = attr->disabled;

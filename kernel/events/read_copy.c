@@ -385,7 +385,7 @@ static int index_records(struct perf_copy *copy, bool forward)
 	ret = count_records(copy);
 	if (ret || !copy->nr)
 		return ret;
-	if (copy->len / sizeof(u64) > U32_MAX)
+	if ((copy->len - 1) / sizeof(u64) > U32_MAX)
 		return -E2BIG;
 	copy->starts = kvmalloc(index_bytes(copy->nr), PERF_COPY_GFP);
 	if (!copy->starts)
@@ -475,7 +475,7 @@ void perf_copy_free(struct perf_copy *copy)
  *
  * Return: the copy, which may be empty; or
  *  -ENOMEM	out of memory
- *  -E2BIG	the buffer is larger than 32 GiB
+ *  -E2BIG	the records take more than 32 GiB
  *  -EINTR	the caller is being killed
  *  -EAGAIN	the buffer is a forward one, and its data_tail is invalid
  */

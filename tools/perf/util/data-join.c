@@ -73,6 +73,19 @@ static const char *check_header(const struct join_file *file)
 	return NULL;
 }
 
+/*
+ * A recorder may append to the file, and change the size in its header after that. So read
+ * the header before the size of the file.
+ */
+static int look_at(int fd, struct perf_file_header *header, struct stat *st)
+{
+	if (fstat(fd, st))
+		return -1;
+	if (!S_ISREG(st->st_mode))
+		return 0;
+	return pread(fd, header, sizeof(*header), 0) < 0 ? -1 : fstat(fd, st);
+}
+
 static int map_file(struct join_file *file, const char *path, bool force, bool silent)
 {
 	const char *wrong = NULL;
@@ -81,7 +94,7 @@ static int map_file(struct join_file *file, const char *path, bool force, bool s
 
 	file->path = path;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st)) {
+	if (fd < 0 || look_at(fd, &file->header_copy, &st)) {
 		err = -errno;
 		if (!silent)
 			pr_err("Cannot open %s: %m\n", path);
@@ -101,7 +114,7 @@ static int map_file(struct join_file *file, const char *path, bool force, bool s
 			wrong = "it cannot be mapped";
 		}
 		file->size = st.st_size;
-		file->header = file->map;
+		file->header = &file->header_copy;
 	}
 	if (!wrong)
 		wrong = check_header(file);

@@ -5,10 +5,10 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "header.h"
 
 union perf_event;
 struct evlist;
-struct perf_file_header;
 struct record_file;
 
 /* A record and its time. Time 0: it has none, and tells of what existed before recording. */
@@ -22,7 +22,8 @@ struct join_record {
 /* A mapped file */
 struct join_file {
 	const char			*path;
-	const struct perf_file_header	*header;
+	const struct perf_file_header	*header;	/* the copy */
+	struct perf_file_header		header_copy;
 	void				*map;
 	u64				 size;
 	u64				 data_end;

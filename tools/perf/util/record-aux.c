@@ -128,6 +128,9 @@ int record_aux__open(struct record_aux *aux, const struct record_parts *parts)
 	record_parts__remove_unfinished(parts);
 	if (st.st_size)
 		err = keep_old(parts, &aux->fd);
+	/* The caller removes a file that it has opened, but files of samples need this one. */
+	if (err)
+		record_aux__close(aux);
 	return err;
 }
 
@@ -279,8 +282,12 @@ static int write_trimmed(void *arg)
 
 	/* Open the file by its descriptor, as its name may belong to another file now. */
 	scnprintf(path, sizeof(path), "/proc/self/fd/%d", work->fd);
-	err = data_join__open(&join, paths, ARRAY_SIZE(paths)) ?: data_join__sort(&join) ?:
-		  record_trim(&join, work->needs) ?: data_join__write(&join, work->file);
+	err = data_join__open(&join, paths, ARRAY_SIZE(paths));
+	/* Keep a damaged file: somebody may be able to read the rest of it. */
+	if (!err && join.files[0].nr_cut)
+		err = -EBADMSG;
+	err = err ?: data_join__sort(&join) ?: record_trim(&join, work->needs) ?:
+	      data_join__write(&join, work->file);
 
 	data_join__exit(&join);
 	return err;

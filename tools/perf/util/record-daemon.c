@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -115,7 +116,7 @@ static int open_pid_file(struct record_daemon *daemon)
 	return err;
 }
 
-static int write_pid(struct record_daemon *daemon)
+int record_daemon__write_pid(struct record_daemon *daemon)
 {
 	if (daemon->pid_fd >= 0 && dprintf(daemon->pid_fd, "%d\n", getpid()) < 0) {
 		pr_err("Cannot write to %s: %m\n", daemon->pid_path);
@@ -176,12 +177,19 @@ static void notify(const char *state)
 		close(fd);
 }
 
+/* The command closes its end of the pipe when it is executed, or if that fails, at its end. */
+void record_daemon__wait_for_exec(int cork_fd)
+{
+	struct pollfd pollfd = { .fd = cork_fd };
+
+	while (cork_fd >= 0 && poll(&pollfd, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
 int record_daemon__ready(struct record_daemon *daemon)
 {
-	int null, err = write_pid(daemon);
+	int null, err = 0;
 
-	if (err)
-		return err;
 	if (daemon->foreground < 0) {
 		notify("READY=1");
 		return 0;
@@ -266,17 +274,26 @@ void record_daemon__prune(struct record_daemon *daemon, const char *path)
 	record_parts__free_list(prune.paths, prune.nr);
 }
 
-/* Remove no file unless removing all but the newest makes enough room. */
-static bool could_make_room(const struct prune *prune, u64 wanted)
+/* Nobody tells what a quota leaves: it is at least what was freed before. */
+static u64 find_room(const char *path, int err, u64 freed)
 {
 	struct statvfs fs;
+
+	if (err == -EDQUOT)
+		return freed;
+	return statvfs(path, &fs) ? 0 : (u64)fs.f_bavail * fs.f_frsize;
+}
+
+/* Remove no file unless removing all but the newest makes enough room. */
+static bool could_make_room(const struct prune *prune, u64 wanted, int err, u64 freed)
+{
 	struct stat st;
 	u64 room;
 
 	/* Keep the newest file: it may be the only one of an incident. */
-	if (prune->nr < 2 || statvfs(prune->paths[0], &fs))
+	if (prune->nr < 2)
 		return false;
-	room = (u64)fs.f_bavail * fs.f_frsize;
+	room = find_room(prune->paths[0], err, freed);
 	for (int i = 0; i < prune->nr - 1 && room < wanted; i++) {
 		if (!lstat(prune->paths[i], &st))
 			room += st.st_size;
@@ -284,20 +301,22 @@ static bool could_make_room(const struct prune *prune, u64 wanted)
 	return room >= wanted;
 }
 
-bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted)
+bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted, int err,
+			      u64 *freed)
 {
 	struct prune prune = {};
 	bool removed = false;
 	u64 size;
 
-	if (!has_limits(daemon))
+	if ((err != -ENOSPC && err != -EDQUOT) || !has_limits(daemon))
 		return false;
 	prune.nr = record_parts__list(&daemon->parts, NULL, &prune.paths);
 	if (prune.nr < 0)
 		return false;
-	if (could_make_room(&prune, wanted)) {
+	if (could_make_room(&prune, wanted, err, *freed)) {
 		prune.stays = prune.paths[prune.nr - 1];
 		removed = !remove_oldest(&prune, &size);
+		*freed += removed ? size : 0;
 	}
 	record_parts__free_list(prune.paths, prune.nr);
 	return removed;
@@ -307,7 +326,17 @@ bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted)
  * End
  */
 
-static int join_parts(struct record_daemon *daemon, const char **paths, int nr)
+static bool is_cut(const struct data_join *join)
+{
+	for (int i = 0; i < join->nr_files; i++) {
+		if (join->files[i].nr_cut)
+			return true;
+	}
+	return false;
+}
+
+/* @cut: set it if a part was damaged, so that the file does not have all of it. */
+static int join_parts(struct record_daemon *daemon, const char **paths, int nr, bool *cut)
 {
 	struct data_join join = { .force = true };
 	struct record_file out = {};
@@ -325,6 +354,7 @@ static int join_parts(struct record_daemon *daemon, const char **paths, int nr)
 	if (!err && !quiet)
 		fprintf(stderr, "[ perf record: combined %d files with %zu samples as %s ]\n", nr,
 			join.nr_samples - join.nr_doubles, daemon->parts.base);
+	*cut = is_cut(&join);
 	data_join__exit(&join);
 	return err;
 }
@@ -333,6 +363,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 {
 	const char **paths;
 	char **samples;
+	bool cut = false;
 	int nr = record_parts__list(&daemon->parts, daemon->parts.aux, &samples), err;
 
 	if (nr < 0)
@@ -341,7 +372,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 	if (paths) {
 		paths[0] = daemon->parts.aux;
 		memcpy(paths + 1, samples, nr * sizeof(*paths));
-		err = join_parts(daemon, paths, nr + 1);
+		err = join_parts(daemon, paths, nr + 1, &cut);
 	} else {
 		err = -ENOMEM;
 	}
@@ -350,6 +381,10 @@ int record_daemon__combine(struct record_daemon *daemon)
 		errno = -err;
 		pr_err("Cannot write %s: %m. Its parts are still there: combine them with 'perf data join'.\n",
 		       daemon->parts.base);
+	} else if (cut) {
+		pr_err("%s lacks what is left out of its parts. They are still there.\n",
+		       daemon->parts.base);
+		err = -EIO;
 	}
 	for (int i = 0; i < nr + 1 && !err && !daemon->keep_parts; i++) {
 		if (unlink(paths[i]) && errno != ENOENT)

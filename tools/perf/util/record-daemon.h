@@ -36,20 +36,25 @@ int record_daemon__detach(struct record_daemon *daemon);
 
 /* Open the files of the daemon. Reports errors. */
 int record_daemon__open(struct record_daemon *daemon, const char *path);
+/* Write the pid file before the command starts, which may read it. */
+int record_daemon__write_pid(struct record_daemon *daemon);
+/* Wait until the command is executed. @cork_fd: the pipe on which it waits for perf */
+void record_daemon__wait_for_exec(int cork_fd);
 /*
- * Recording has begun: write the pid file, tell the waiting process, and redirect output
- * to the log. Fails if the foreground process is gone, as the user has probably
- * interrupted it.
+ * Recording has begun: tell the waiting process, and redirect output to the log. Fails if
+ * the foreground process is gone, as the user has probably interrupted it.
  */
 int record_daemon__ready(struct record_daemon *daemon);
 /* Remove the oldest files with samples if there are too many. @path, the newest, stays. */
 void record_daemon__prune(struct record_daemon *daemon, const char *path);
 /*
- * The disk has no room for @wanted bytes: remove the oldest file with samples, if the
- * user set a limit, and if removing all but the newest would make enough room. False:
- * none was removed.
+ * Writing a file of @wanted bytes failed with @err. If that says that the disk or a quota
+ * has no room, remove the oldest file with samples, if the user set a limit, and if
+ * removing all but the newest would make enough room. @freed counts the bytes of removed
+ * files. False: none was removed.
  */
-bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted);
+bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted, int err,
+			      u64 *freed);
 /* Combine all files of this recording into one. */
 int record_daemon__combine(struct record_daemon *daemon);
 void record_daemon__exit(struct record_daemon *daemon);

@@ -36,6 +36,20 @@
  * Header
  */
 
+/*
+ * Feature sections follow the data, which @header does not have. If it had a hole of this
+ * size instead, features might be left out for a limit of the file size.
+ */
+static void move_features(struct record_header *header, u64 data_size)
+{
+	struct perf_file_header *begin = header->map;
+	struct perf_file_section *section = header->map + header->features;
+
+	begin->data.size = data_size;
+	for (int i = bitmap_weight(begin->adds_features, HEADER_FEAT_BITS); i > 0; i--)
+		section++->offset += data_size;
+}
+
 /* Write the header to memory first. Writing to a full disk would leave out features. */
 int record_header__init(struct record_header *header, struct perf_session *session,
 			struct evlist *evlist, u64 data_size, bool features)
@@ -51,7 +65,7 @@ int record_header__init(struct record_header *header, struct perf_session *sessi
 		return -errno;
 
 	memcpy(saved, perf_header->adds_features, sizeof(saved));
-	perf_header->data_size = data_size;
+	perf_header->data_size = 0;
 	if (!features)
 		bitmap_zero(perf_header->adds_features, HEADER_FEAT_BITS);
 	err = perf_session__write_header(session, evlist, fd, features);
@@ -64,10 +78,12 @@ int record_header__init(struct record_header *header, struct perf_session *sessi
 		err = -errno;
 	if (!err) {
 		header->size = st.st_size;
-		header->map = mmap(NULL, header->size, PROT_READ, MAP_SHARED, fd, 0);
+		header->map = mmap(NULL, header->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 		if (header->map == MAP_FAILED) {
 			header->map = NULL;
 			err = -errno;
+		} else {
+			move_features(header, data_size);
 		}
 	}
 	close(fd);
@@ -79,6 +95,50 @@ void record_header__exit(struct record_header *header)
 	if (header->map)
 		munmap(header->map, header->size);
 	header->map = NULL;
+}
+
+static int write_at(int fd, const void *buf, size_t size, off_t pos)
+{
+	while (size) {
+		ssize_t ret = pwrite(fd, buf, size, pos);
+
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret <= 0)
+			return ret ? -errno : -EIO;
+		buf += ret;
+		size -= ret;
+		pos += ret;
+	}
+	return 0;
+}
+
+int record_header__write_at_exit(struct perf_session *session, struct evlist *evlist, int fd)
+{
+	struct perf_header *perf_header = &session->header;
+	u64 data_size = perf_header->data_size;
+	struct record_header header;
+	int err = record_header__init(&header, session, evlist, data_size, /*features=*/true);
+
+	if (err)
+		return perf_session__write_header(session, evlist, fd, /*at_exit=*/true);
+
+	/* The header comes last, as it makes the features valid. */
+	err = write_at(fd, header.map + header.features, header.size - header.features,
+		       header.features + data_size) ?:
+	      write_at(fd, header.map, header.data_offset, 0);
+	if (err) {
+		perf_session__write_header(session, evlist, fd, /*at_exit=*/true);
+	} else {
+		const struct perf_file_header *begin = header.map;
+
+		perf_header->feat_offset = header.features + data_size;
+		memcpy(perf_header->adds_features, begin->adds_features,
+		       sizeof(begin->adds_features));
+		lseek(fd, 0, SEEK_END);
+	}
+	record_header__exit(&header);
+	return err;
 }
 
 /*
@@ -256,6 +316,22 @@ static void find_kernel_maps(struct kernel_maps *maps, const struct machine *hos
 	machine__delete(machine);
 }
 
+/* Readers take a file without data for one whose recorder was killed. */
+static int add_some_data(struct kernel_maps *maps)
+{
+	static const struct perf_event_header finished_round = {
+		.size = sizeof(struct perf_event_header),
+		.type = PERF_RECORD_FINISHED_ROUND,
+	};
+
+	maps->buf = malloc(sizeof(finished_round));
+	if (!maps->buf)
+		return -ENOMEM;
+	memcpy(maps->buf, &finished_round, sizeof(finished_round));
+	maps->size = sizeof(finished_round);
+	return 0;
+}
+
 struct prepare_work {
 	struct record_dump	*dump;
 	struct perf_session	*session;
@@ -269,6 +345,7 @@ static int prepare(void *arg)
 {
 	struct prepare_work *work = arg;
 	struct record_dump *dump = work->dump;
+	int err = 0;
 
 	/* An earlier try for the same dump may have failed on a full disk: count anew. */
 	dump->nr_samples = 0;
@@ -278,8 +355,13 @@ static int prepare(void *arg)
 	work->evlist->last_sample_time = dump->last;
 	if (!evlist__exclude_kernel(work->evlist))
 		find_kernel_maps(work->maps, &work->session->machines.host);
-	return record_header__init(work->header, work->session, work->evlist,
-				   work->maps->size + dump->size, /*features=*/true);
+	if (!work->maps->size && !dump->size)
+		err = add_some_data(work->maps);
+	if (!err)
+		err = record_header__init(work->header, work->session, work->evlist,
+					  work->maps->size + dump->size, /*features=*/true);
+	dump->file_size = work->header->size + work->maps->size + dump->size;
+	return err;
 }
 
 static int write_all(struct record_dump *dump, const struct record_header *header,

@@ -24,6 +24,7 @@ struct record_dump {
 	int	nr_copies;
 	int	nr_live;	/* buffers in use; the others were replaced by larger ones */
 	u64	size;
+	u64	file_size;	/* with maps and header, set by record_dump__write() */
 	u64	nr_samples;
 	u64	first;		/* time of the first sample, */
 	u64	last;		/* and of the last one */
@@ -44,17 +45,23 @@ int record_dump__write(struct record_dump *dump, struct perf_session *session,
 		       void (*idle)(void *arg), void *arg);
 void record_dump__exit(struct record_dump *dump);
 
-/* The parts of a perf.data file before and after its data */
+/* The parts of a perf.data file before and after its data, one after the other */
 struct record_header {
 	void	*map;
 	size_t	size;
 	u64	data_offset;
-	u64	features;	/* offset of the feature sections */
+	u64	features;	/* offset of the feature sections in @map */
 };
 
 /* Without @features, nothing follows the data. */
 int record_header__init(struct record_header *header, struct perf_session *session,
 			struct evlist *evlist, u64 data_size, bool features);
 void record_header__exit(struct record_header *header);
+
+/*
+ * The same as perf_session__write_header() at the end of recording, but return an error if
+ * the disk has no room for a feature. Then the file has those that fit.
+ */
+int record_header__write_at_exit(struct perf_session *session, struct evlist *evlist, int fd);
 
 #endif /* __PERF_RECORD_DUMP_H */

@@ -18,6 +18,7 @@
 #include <linux/perf_event.h>
 #include <linux/sizes.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <internal/mmap.h>
 #include <perf/threadmap.h>
 #include "debug.h"
@@ -151,8 +152,26 @@ static int copy_once(const struct perf_mmap *map, struct record_copy *copy)
 	return err;
 }
 
+/* The next try must not overwrite the best one so far. False: no memory for another try */
+static bool keep_best(struct record_copy *best, struct record_copy *copy)
+{
+	void *spare = best->buf;
+
+	if (spare && copy->size <= best->size)
+		return true;
+	if (!spare)
+		spare = mmap(NULL, copy->room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0);
+	if (spare == MAP_FAILED)
+		return false;
+	*best = *copy;
+	copy->buf = spare;
+	return true;
+}
+
 int record_live__copy(const struct perf_mmap *map, struct record_copy *copy)
 {
+	struct record_copy best = {}, last;
 	u64 all;
 	int err;
 
@@ -164,6 +183,15 @@ int record_live__copy(const struct perf_mmap *map, struct record_copy *copy)
 			break;
 		pr_debug("CPU %d: %" PRIu64 " of %" PRIu64 " bytes were overwritten too early\n",
 			 map->cpu.cpu, all - copy->size, all);
+		if (!keep_best(&best, copy))
+			break;
 	}
+	if (best.buf && best.size >= copy->size) {
+		last = *copy;
+		*copy = best;
+		best = last;
+	}
+	if (best.buf)
+		munmap(best.buf, best.room);
 	return err;
 }

@@ -12,11 +12,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <linux/kernel.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
+#include <linux/zalloc.h>
 #include <sys/random.h>
+#include <internal/mmap.h>
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
@@ -30,13 +33,20 @@ int record_memory__open(struct record_memory *memory)
 {
 	int err = memory->grow.on ? record_grow__begin(&memory->grow, memory->evlist) : 0;
 
-	if (!err)
-		record_live__join(&memory->live, memory->evlist, &memory->opts->target);
-	return err;
+	if (err)
+		return err;
+	memory->joined = malloc(memory->evlist->core.mmap_len);
+	if (!memory->joined) {
+		pr_err("Not enough memory for a copy of a buffer.\n");
+		return -ENOMEM;
+	}
+	record_live__join(&memory->live, memory->evlist, &memory->opts->target);
+	return 0;
 }
 
 void record_memory__exit(struct record_memory *memory)
 {
+	zfree(&memory->joined);
 	record_grow__exit(&memory->grow);
 	record_trigger__exit(&memory->trigger);
 }
@@ -78,6 +88,27 @@ int record_memory__begin_aux(struct record_memory *memory)
 	return err;
 }
 
+/*
+ * If memory runs out, perf drops what it cannot write. It must drop all of a record, as
+ * nobody could read the file beyond half a record.
+ */
+bool record_memory__join(struct record_memory *memory, const struct perf_mmap *map, void **buf,
+			 size_t *size)
+{
+	bool is_last = map->start == map->end;
+
+	if (is_last && !memory->joined_len)
+		return true;
+	memcpy(memory->joined + memory->joined_len, *buf, *size);
+	memory->joined_len += *size;
+	if (!is_last)
+		return false;
+	*buf = memory->joined;
+	*size = memory->joined_len;
+	memory->joined_len = 0;
+	return true;
+}
+
 /* Read side-band buffers during long operations, so that they do not overflow. */
 static void read_side_band(void *arg)
 {
@@ -107,6 +138,7 @@ static void memory__answer_dump(struct record_memory *memory, int err)
 static int memory__write_dump(struct record_memory *memory, const char *path)
 {
 	struct record_dump dump;
+	u64 freed = 0;
 	int err = record_dump__copy(&dump, memory->evlist, &memory->live, &memory->grow,
 				    /*only_new=*/false);
 
@@ -122,8 +154,8 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 	do {
 		err = record_dump__write(&dump, memory->session, memory->evlist, path,
 					 read_side_band, memory);
-	} while ((err == -ENOSPC || err == -EDQUOT) &&
-		 record_daemon__make_room(&memory->daemon, dump.size));
+	} while (err && record_daemon__make_room(&memory->daemon, dump.file_size, err,
+						 &freed));
 	if (!err && !quiet)
 		fprintf(stderr, "[ perf record: wrote %s (%" PRIu64 " samples) ]\n", path,
 			dump.nr_samples);
@@ -336,8 +368,19 @@ int record_memory__finish_daemon(struct record_memory *memory)
 	return err;
 }
 
+static bool memory__is_used(struct record_memory *memory, const char *command)
+{
+	if (memory->opts->memory_size)
+		return true;
+	pr_err("'%s' needs -M SIZE.\n", command);
+	evlist__ctlfd_nack(memory->evlist);
+	return false;
+}
+
 void record_memory__ask_for_dump(struct record_memory *memory)
 {
+	if (!memory__is_used(memory, "dump"))
+		return;
 	memory->dump_asked = 1;
 	memory->ack_dump = true;
 }
@@ -356,6 +399,8 @@ bool record_memory__ask_to_combine(struct record_memory *memory)
 
 void record_memory__print_status(struct record_memory *memory)
 {
+	if (!memory__is_used(memory, "status"))
+		return;
 	if (memory->daemon.enabled)
 		fprintf(stderr, "[ perf record: %d files of samples written, %" PRIu64 " bytes of tasks and maps ]\n",
 			memory->daemon.nr_dumps,

@@ -12,6 +12,7 @@
 #include "record-trigger.h"
 
 struct evlist;
+struct perf_mmap;
 struct perf_session;
 struct record;
 struct record_opts;
@@ -33,6 +34,8 @@ struct record_memory {
 	struct record_live	live;
 	struct record_grow	grow;
 	struct record_trigger	trigger;
+	void			*joined;	/* records that wrap around in a ring */
+	size_t			joined_len;
 
 	/* Callbacks of builtin-record.c */
 	struct record		*rec;
@@ -49,6 +52,14 @@ void record_memory__exit(struct record_memory *memory);
 
 /* Write the header of the auxiliary file of --daemon. */
 int record_memory__begin_aux(struct record_memory *memory);
+
+/*
+ * perf_mmap__push() gives records that wrap around in a ring in two pieces. Join them in
+ * @buf and @size. Returns false if the other piece follows: then there is nothing to write
+ * yet.
+ */
+bool record_memory__join(struct record_memory *memory, const struct perf_mmap *map, void **buf,
+			 size_t *size);
 
 /* Write side-band records, and a dump if one was requested. */
 int record_memory__serve(struct record_memory *memory);

@@ -225,6 +225,35 @@ test_full_limit() {
 	umount_small
 }
 
+# The same if there is room for the records, but not for what describes them.
+test_full_header() {
+	local ns=${prefix}_header dir=$tmp/small end size
+
+	mkdir -p "$dir"
+	if ! mount -t tmpfs -o size=8M none "$dir" 2> /dev/null; then
+		echo "cannot mount a tmpfs: no lack of room for a header"
+		return
+	fi
+	at_end umount_small
+	# The formats of many events, which record nothing, are larger than the records.
+	keep_numbers "$ns" -e 'syscalls:sys_exit_*' --filter "common_pid < 0" -a -m 64K
+	save
+	take 1 2 3
+	eventually "they are saved" has_saved "1 2 3"
+	finish_saving
+	end=$(od -An -t u8 -j 40 -N 16 "$(file_of 3)" | awk '{ print $1 + $2 }')
+	size=$(stat -c %s "$(file_of 3)")
+	fill_small
+	truncate -s "-$(((end + size) / 8192 * 4096))" "$dir/filler"
+	take 4
+	save --max-total 1G
+	eventually "the new one is saved" is_saved 4
+	finish_saving
+	says "which is gone" "WARNING: the disk is full: .*/$ns\..*Z\.1\..* was removed to make room"
+	check "the newest before it stays" is_saved 3
+	umount_small
+}
+
 test_refused() {
 	refuse "no directory" "save needs a directory: --to" perf ctl save "$ns"
 	refuse "no such namespace" "no namespace called '${ns}_not'" \
@@ -366,6 +395,7 @@ test_missing
 test_command
 test_full
 test_full_limit
+test_full_header
 test_refused
 test_deleted
 test_name

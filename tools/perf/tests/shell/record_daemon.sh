@@ -68,6 +68,43 @@ test_ends() {
 	clean
 }
 
+# Parts that cannot be read to their end are not removed, as only they have the rest.
+test_damaged() {
+	local at
+
+	start -a -M 1M
+	number 1
+	dump 1
+	number 2
+	dump 2
+	# Set the size of the first record to 0.
+	at=$(od -An -t u8 -j 40 -N 8 "$(sample 1)" | xargs)
+	printf '\0\0' | dd of="$(sample 1)" bs=1 seek=$((at + 6)) conv=notrunc status=none
+	stop USR2
+	same "all that can be read" "1 2" "$(numbers "$base")"
+	same "parts stay" "perf.data $all_parts perf.data.sample" "$(parts)"
+	check "it is said" grep -q "$base lacks what is left out of its parts" "$log"
+	clean
+}
+
+# Without a sample and without a kernel map, a file is empty, but not one of a perf that was killed.
+test_empty() {
+	rm -f "$tmp/pid"
+	check "only user space" perf record -o "$base" --daemon --pid-file "$tmp/pid" -a -M 1M \
+		-e "$number_event:u" --filter "$number_filter"
+	pid=$(cat "$tmp/pid")
+	dump 1
+	stop TERM
+	check "join" perf data join -o "$tmp/joined" "$aux" "$(sample 1)"
+	says "what is in it" "^\[ perf data: joined 2 files as $tmp/joined: 0 samples"
+	same "other messages" 1 "$(wc -l < "$tmp/out")"
+	mv "$(sample 1)" "$tmp/alone"
+	check "read it alone" perf script -i "$tmp/alone"
+	same "messages of that" "" "$(cat "$tmp/out")"
+	rm "$tmp/joined" "$tmp/alone"
+	clean
+}
+
 # Samples of programs that have exited have names as long as the auxiliary file exists.
 test_names() {
 	local bash
@@ -115,6 +152,15 @@ test_one() {
 	refuse "a link" "Cannot open $aux" \
 		perf record -o "$base" --daemon -a -M 1M -e "$number_event"
 	check "it is not followed" test ! -e "$tmp/elsewhere"
+	clean
+
+	start -a -M 1M
+	dump 1
+	stop TERM
+	mkdir "$aux.old"
+	refuse "a directory of the name for the old file" "Cannot rename $aux" \
+		perf record -o "$base" --daemon -a -M 1M -e "$number_event"
+	check "the old file is still there" test -s "$aux"
 	clean
 }
 
@@ -180,7 +226,29 @@ test_command() {
 	same "number" 1 "$(numbers "$(sample 1)")"
 	stop TERM
 	clean
-	refuse "no such command" "" perf record -o "$base" --daemon -M 1M -e dummy "$tmp/none"
+	refuse "no such command" "for the '$tmp/none' workload: No such file" \
+		perf record -o "$base" --daemon -M 1M -e "$number_event" "$tmp/none"
+	same "nothing is left" "" "$(parts)"
+}
+
+# A signal does not end the wait for a command that ends slowly.
+test_slow_command() {
+	local perf status=0
+
+	# shellcheck disable=SC2016 # for the other shell
+	NOTIFY_SOCKET=$tmp/none perf record -o "$base" --daemon -a -M 1M -e "$number_event" \
+		bash -c 'trap ": > \"$1/told\"" TERM; : > "$1/runs"
+			until [ -e "$1/go" ]; do sleep 0.1; done; exit 7' - "$tmp" 2> "$tmp/said" &
+	perf=$!
+	eventually "it runs" test -e "$tmp/runs"
+	kill -USR2 "$perf"
+	eventually "it is told to end" test -e "$tmp/told"
+	eventually "perf waits for it" grep -qx do_wait "/proc/$perf/wchan"
+	kill -USR1 "$perf"
+	touch "$tmp/go"
+	wait "$perf" || status=$?
+	same "exit status of the command" 7 "$status"
+	rm "$tmp"/{runs,told,go}
 	clean
 }
 
@@ -295,12 +363,15 @@ test_refused() {
 
 test_incidents
 test_ends
+test_damaged
+test_empty
 test_names
 test_one
 test_unfinished
 test_clock
 test_tasks
 test_command
+test_slow_command
 test_sampling
 test_notify
 test_unit

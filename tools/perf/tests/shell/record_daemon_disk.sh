@@ -145,14 +145,67 @@ test_full_disk() {
 	undo_mount=
 }
 
+# maps BYTES FILE: write so many bytes of records, each of a map of FILE, on one CPU
+maps() {
+	taskset -c "$cpu" python3 -c 'import mmap, sys
+with open(sys.argv[1]) as f:
+	for i in range(int(sys.argv[2])):
+		mmap.mmap(f.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)' \
+		"$2" $(($1 / (${#2} + 128)))
+}
+
+# If memory has no room for the second half of a record, the first half is dropped, too.
+test_half_record() {
+	local cpu deep name mega=$((1 << 20))
+
+	type -P python3 prlimit > /dev/null ||
+		{ echo "no python3 or no prlimit: no half of a record"; return; }
+	cpu=$(sed -n 's/^Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
+	name=$(printf '%0250d' 0)
+	deep=$tmp
+	while [ ${#deep} -lt 3500 ]; do
+		deep=$deep/$name
+	done
+	mkdir -p "$deep"
+	truncate -s 4096 "$deep/file"
+	cp "$(type -P bash)" "$tmp/later"
+	# The auxiliary file stays smaller than -M, so it is not trimmed.
+	start -a -M 64M -m 8M
+	maps $((2 * mega)) "$deep/file"
+	dump 1
+	check "the file gets no more room" prlimit --pid "$pid" --fsize="$(stat -c %s "$aux")":
+	# 14M were written to the ring of 8M, and perf has 12M of them in its memory of 16M.
+	maps $((12 * mega)) "$deep/file"
+	kill -STOP "$pid"
+	# These wrap around after 2M, and the rest does not fit.
+	maps $((6 * mega)) "$deep/file"
+	kill -CONT "$pid"
+	# After the second file, perf has read the ring at least once. Both are small enough.
+	dump 2
+	dump 3
+	check "it gets room again" prlimit --pid "$pid" --fsize=unlimited:
+	dump 4
+	check "data were dropped" \
+		grep -q "is written again, [1-9][0-9]* bytes of it were dropped" "$log"
+	# shellcheck disable=SC2016 # for the other shell
+	"$tmp/later" -c 'kill -0 $(($1 + 1)); true' - "$number_base" 2> /dev/null
+	dump 5
+	stop USR2
+	same "a name that came after that" later "$(comms "$base")"
+	same "what is left" "perf.data perf.data.log" "$(parts)"
+	rm -rf "${tmp:?}/$name"
+	clean
+}
+
 # With a limit, the oldest files make room for a new one, but the last file stays.
 test_make_room() {
-	local dir=$tmp/small i
+	local dir=$tmp/small i size
 
 	mount -t tmpfs -o size=32m small "$dir" || return
 	undo_mount=$dir
 	base=$dir/perf.data log=$base.log
-	start -a -M 1M --max-total 1G
+	# The formats of many events, which record nothing, are larger than the samples.
+	start -a -M 1M --max-total 1G -e 'syscalls:sys_exit_*' --filter "common_pid < 0"
 	for i in 1 2 3; do
 		number "$i"
 		kill -USR1 "$pid"
@@ -170,6 +223,14 @@ test_make_room() {
 	kill -USR1 "$pid"
 	eventually "it says that there is no room" grep -q "Cannot write .*stay in memory" "$log"
 	same "the only one stays" 1 "$(find "$dir" -name 'perf.data.sample.*' | wc -l)"
+	# The samples would fit, but not the header: removing the small files would not help.
+	size=$(stat -c %s "$base".sample.*)
+	touch "$base.sample.20200101T000000.000000Z" "$base.sample.20200101T000001.000000Z"
+	truncate -s "-$((size / 8192 * 4096))" "$dir/full"
+	kill -USR1 "$pid"
+	eventually "there is still no room" \
+		sh -c "[ \"\$(grep -c 'Cannot write .*stay in memory' '$log')\" -eq 2 ]"
+	same "all of them stay" 3 "$(find "$dir" -name 'perf.data.sample.*' | wc -l)"
 	rm "$dir/full"
 	stop TERM
 	base=$tmp/perf.data log=$base.log
@@ -180,5 +241,6 @@ test_make_room() {
 test_limits
 test_trim
 test_full_disk
+test_half_record
 test_make_room
 exit "$failed"

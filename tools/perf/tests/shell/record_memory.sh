@@ -158,6 +158,29 @@ test_full_disk() {
 	data=$tmp/perf.data
 }
 
+# The header needs room, too. Without the formats of tracepoints, nobody can read the file.
+test_header() {
+	local status=0 end features
+
+	type -P prlimit > /dev/null || { echo "no prlimit: no lack of room for a header"; return; }
+	start -a -M 1M
+	stop
+	end=$(od -An -t u8 -j 40 -N 16 "$data" | awk '{ print $1 + $2 }')
+	features=$(($(stat -c %s "$data") - end))
+	start -a -M 1M
+	number 1
+	dump 1
+	check "no room for all of the header" prlimit --pid "$pid" \
+		--fsize=$(($(stat -c %s "$data") + features / 2)):
+	kill -INT "$pid"
+	wait "$pid" || status=$?
+	pid=
+	# 130 is the exit status of perf after this signal without an error.
+	check "it fails" test "$status" -ne 0 -a "$status" -ne 130
+	check "it says so" grep -q "failed to write the header of $data, .*: File too large" "$log"
+	check "it says what to do" grep -q "$data lacks .*: make room, and record again" "$log"
+}
+
 # perf ends when the reader of the pipe is gone, and says why.
 test_pipe() {
 	local reader status
@@ -245,6 +268,15 @@ test_control() {
 	eventually "what it cannot do" grep -q "'combine' needs --daemon" "$log"
 	stop
 	same "numbers" "7 8" "$(numbers "$data")"
+
+	perf record -o "$data" -e "$number_event" -a --control "fifo:$tmp/ctl,$tmp/ack" \
+		2> "$log" &
+	pid=$!
+	echo dump > "$tmp/ctl"
+	eventually "without -M it cannot do that" grep -q "'dump' needs -M SIZE" "$log"
+	echo status > "$tmp/ctl"
+	eventually "nor that" grep -q "'status' needs -M SIZE" "$log"
+	stop
 }
 
 # An event of --trigger causes a dump like a signal does.
@@ -297,6 +329,7 @@ test_trigger
 test_bpf
 test_clock
 test_full_disk
+test_header
 test_pipe
 test_words
 exit "$failed"

@@ -90,7 +90,8 @@ test_dumps() {
 			{ read -r r t x g; read -r newest; } < "$file.counts"
 			((records += r, ticks += t, torn += x, gaps += g))
 			! is_full "$file" || ((full++))
-			awk -v a="$newest" -v b="${requests[i]}" 'BEGIN { exit !(a > b) }' || ((late++))
+			awk -v a="$newest" -v b="${requests[i]}" 'BEGIN { exit !(a > b) }' ||
+				((late++))
 			rm "$file" "$file".{counts,said,script}
 		done
 		kill -CONT "${writers[@]}"

@@ -113,11 +113,11 @@ test_limit() {
 	start_growing -a -M $((cpus * page)) --grow-to $((cpus * 2 * page))
 	write_until $((2 * page / 1024))K
 	for _ in $(seq 600); do
-		! grep -q "--grow-to does not allow a larger one" "$log" || break
+		! grep -q -e "--grow-to does not allow a larger one" "$log" || break
 		write_some
 	done
 	stop
-	check "where it ends is said" grep -q "--grow-to does not allow a larger one" "$log"
+	check "where it ends is said" grep -q -e "--grow-to does not allow a larger one" "$log"
 	same "once for a buffer" 1 "$(grep -c 'allow a larger one' "$log")"
 	same "buffers that are larger" 1 "$(grep -c 'held less than' "$log")"
 }

@@ -64,6 +64,25 @@ letters()
 	done 2>&1 | grep .
 }
 
+# What make test-hazards takes away is still there, and each hazard takes something away.
+# shellcheck disable=SC2317 # called by check
+hazards()
+{
+	local patch=$top/scripts/hazards.patch name number ok=0
+
+	patch --dry-run -s -F0 -p1 -d build/linux -i "$patch" || return
+	while IFS='|' read -r name number _; do
+		case $name in
+		'' | \#*) continue ;;
+		esac
+		if ! grep -q "^+.*perf_hazard [!=]= $number\>" "$patch"; then
+			echo "hazards.patch has no perf_hazard == $number, of $name" >&2
+			ok=1
+		fi
+	done <"$top/scripts/hazards.list"
+	return "$ok"
+}
+
 # The kernel's own checker, less what is argued in checkpatch.allow.
 # shellcheck disable=SC2317 # called by check
 style()
@@ -96,9 +115,8 @@ check SPDX licences
 check "patches/ agrees with build/linux" scripts/refresh.sh -n
 check "cover letters" letters
 check "git am" scripts/export.sh -c
-# What make test-hazards takes away is still there.
 check floors scripts/check-floors.sh
-check hazards.patch patch --dry-run -s -F0 -p1 -d build/linux -i "$top/scripts/hazards.patch"
+check hazards.patch hazards
 if compgen -G 'build/series/*/*.patch' >/dev/null; then
 	check checkpatch style
 fi

@@ -211,8 +211,8 @@ static void end_copy(struct perf_copy_from *from, struct perf_event *event)
 
 /*
  * Returns NULL if there is no such buffer any more. Fails with -EACCES or -EPERM if the caller
- * may not open that member, with -ENODEV if the namespace was deleted, or with -ENOMEM or
- * -EINTR.
+ * may not open that member, with -ENODEV if the namespace was deleted, or with -ENOMEM, -E2BIG
+ * or -EINTR.
  */
 static struct perf_copy *copy_buffer(struct perf_copy_source *source,
 				     const struct perf_copy_event *owner)

@@ -697,7 +697,7 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
  *		nor CAP_PERFMON
  *  -EOPNOTSUPP	it is unknown where the records begin, or how far they are overwritten
  *  -EAGAIN	perf_event_mmap_page::data_tail is not a valid start of a record
- *  -E2BIG	too many events write to the buffer
+ *  -E2BIG	too many events write to the buffer, or its records take more than 32 GiB
  *  -EPERM	the copy would be above the caller's RLIMIT_MEMLOCK
  *  -ENOMEM	out of memory
  *  -EINTR	the caller is being killed

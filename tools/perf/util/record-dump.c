@@ -16,6 +16,7 @@
 #include <linux/bitmap.h>
 #include <linux/kernel.h>
 #include <linux/zalloc.h>
+#include <internal/lib.h>
 #include <internal/mmap.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -97,19 +98,10 @@ void record_header__exit(struct record_header *header)
 	header->map = NULL;
 }
 
-static int write_at(int fd, const void *buf, size_t size, off_t pos)
+static int write_at(int fd, off_t pos, const void *buf, size_t size)
 {
-	while (size) {
-		ssize_t ret = pwrite(fd, buf, size, pos);
-
-		if (ret < 0 && errno == EINTR)
-			continue;
-		if (ret <= 0)
-			return ret ? -errno : -EIO;
-		buf += ret;
-		size -= ret;
-		pos += ret;
-	}
+	if (lseek(fd, pos, SEEK_SET) < 0 || writen(fd, buf, size) < 0)
+		return -errno;
 	return 0;
 }
 
@@ -124,9 +116,9 @@ int record_header__write_at_exit(struct perf_session *session, struct evlist *ev
 		return perf_session__write_header(session, evlist, fd, /*at_exit=*/true);
 
 	/* The header comes last, as it makes the features valid. */
-	err = write_at(fd, header.map + header.features, header.size - header.features,
-		       header.features + data_size) ?:
-	      write_at(fd, header.map, header.data_offset, 0);
+	err = write_at(fd, header.features + data_size, header.map + header.features,
+		       header.size - header.features) ?:
+	      write_at(fd, 0, header.map, header.data_offset);
 	if (err) {
 		perf_session__write_header(session, evlist, fd, /*at_exit=*/true);
 	} else {

@@ -25,7 +25,7 @@ test_delete() {
 }
 
 # perf deletes only what it has written. At first the disk has no room at all, then for
-# some of the records, then for all of them, but not for the formats of the tracepoints,
+# some of the records, then for all of them, but not for what describes the events,
 # which perf writes when the events are off already.
 test_full_disk() {
 	local page more
@@ -47,9 +47,9 @@ test_full_disk() {
 	for more in -8192 8192 16384 24576 32768; do
 		check "read" perf record -e "persistent/$ns/" -o "$data"
 		full_disk $(($(end_of_data "$data") + more))
-		! grep -q "formats of the tracepoints" "$tmp/said" || break
+		! grep -q "failed to write the header of" "$tmp/said" || break
 	done
-	check "all was read when it failed" grep "formats of the tracepoints" "$tmp/said"
+	check "all was read when it failed" grep "failed to write the header of" "$tmp/said"
 
 	taskset -c 0 "$marker"
 	check "read and delete" perf record -e "persistent/$ns/" -o "$data" -k

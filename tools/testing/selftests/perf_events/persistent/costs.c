@@ -437,11 +437,11 @@ TEST_F(costs, claimed)
 TEST(bpf_link)
 {
 	struct bpf_link_info info = {};
-	union bpf_attr create = {}, query = {};
+	union bpf_attr create = {}, query = {}, by_fd = {};
 	struct perf_event_attr attr;
 	int cpu, cpu2, prog, link;
+	char ns[NS_ROOM], name[64];
 	const char *missing;
-	char ns[NS_ROOM];
 	struct member m;
 	__u64 id;
 
@@ -462,16 +462,25 @@ TEST(bpf_link)
 	query.info.bpf_fd = link;
 	query.info.info_len = sizeof(info);
 	query.info.info = (unsigned long)&info;
+	info.perf_event.kprobe.func_name = (unsigned long)name;
+	info.perf_event.kprobe.name_len = sizeof(name);
 	EXPECT_EQ(0, sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &query));
+	EXPECT_EQ(BPF_PERF_EVENT_KPROBE, info.perf_event.type);
+	EXPECT_STREQ(FUNC, name);
+	by_fd.task_fd_query.pid = getpid();
+	by_fd.task_fd_query.fd = m.fd;
+	by_fd.task_fd_query.buf = (unsigned long)name;
+	by_fd.task_fd_query.buf_len = sizeof(name);
+	memset(name, 0, sizeof(name));
+	EXPECT_EQ(0, sys_bpf(BPF_TASK_FD_QUERY, &by_fd));
+	EXPECT_EQ(BPF_FD_TYPE_KPROBE, by_fd.task_fd_query.fd_type);
+	EXPECT_STREQ(FUNC, name);
 	EXPECT_TRUE(func_used());
 
 	ASSERT_EQ(0, ns_kill(id));
 	EXPECT_FALSE(func_used());
 	EXPECT_EQ(-ENOENT, sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &query));
-	memset(&query, 0, sizeof(query));
-	query.task_fd_query.pid = getpid();
-	query.task_fd_query.fd = m.fd;
-	EXPECT_EQ(-ENOENT, sys_bpf(BPF_TASK_FD_QUERY, &query));
+	EXPECT_EQ(-ENOENT, sys_bpf(BPF_TASK_FD_QUERY, &by_fd));
 	close(link);
 	close(prog);
 	member_close(&m);

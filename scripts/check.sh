@@ -113,6 +113,7 @@ check shellcheck shell
 check codespell words
 check SPDX licences
 check "patches/ agrees with build/linux" scripts/refresh.sh -n
+check "patches of other bases" scripts/check-bases.sh
 check "cover letters" letters
 check "git am" scripts/export.sh -c
 check floors scripts/check-floors.sh

@@ -234,19 +234,23 @@ static int write_dump(void *arg)
 	return work->append->is_pipe ? write_dump_to_pipe(work) : write_dump_to_file(work);
 }
 
-/* Put the unwritten @rest back, before the records that came meanwhile. */
-static void put_back(struct record_append *append, const void *rest, size_t len)
+/*
+ * Make @buf of @size the buffer again. Its unwritten @rest comes before the records that were
+ * added meanwhile. It may begin in the middle of a record, and a reader of the pipe cannot go
+ * on without the end of that: this must not fail.
+ */
+static void put_back(struct record_append *append, void *buf, size_t size,
+		     const void *rest, size_t len)
 {
 	char *later = append->buf;
 	size_t later_len = append->len;
 	u64 nr_dropped = append->nr_dropped;
 
-	append->buf = NULL;
-	append->len = 0;
-	append->size = 0;
+	append->buf = memmove(buf, rest, len);
+	append->len = len;
+	append->size = size;
 	/* These came before the ones that were dropped. */
 	append->nr_dropped = 0;
-	record_append__write(append, rest, len);
 	if (later_len)
 		record_append__write(append, later, later_len);
 	append->nr_dropped += nr_dropped;
@@ -257,8 +261,8 @@ int record_append__dump(struct record_append *append, const struct record_dump *
 			void (*idle)(void *arg), void *arg)
 {
 	struct append_work work = { .append = append, .dump = dump };
+	size_t len = 0, size = 0;
 	void *buf = NULL;
-	size_t len = 0;
 	int err;
 
 	/* Write pending side-band records first: they have the names of tasks in the dump. */
@@ -269,6 +273,7 @@ int record_append__dump(struct record_append *append, const struct record_dump *
 	if (append->is_pipe) {
 		buf = append->buf;
 		len = append->len;
+		size = append->size;
 		work.rest = buf;
 		work.rest_len = len;
 		append->buf = NULL;
@@ -278,8 +283,9 @@ int record_append__dump(struct record_append *append, const struct record_dump *
 	err = record_file__run(write_dump, &work, idle, arg);
 	append->written += len - work.rest_len;
 	if (work.rest_len && err == -EAGAIN)
-		put_back(append, work.rest, work.rest_len);
-	free(buf);
+		put_back(append, buf, size, work.rest, work.rest_len);
+	else
+		free(buf);
 	append->busy = false;
 	if (!err)
 		append->written += dump->size;

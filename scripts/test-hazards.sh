@@ -52,7 +52,7 @@ run()
 		echo 'the kernel complains'
 	elif [ -z "$result" ] || [ $status != 0 ]; then
 		echo 'the test dies'
-	elif grep -q '# SKIP' <<<"$result"; then
+	elif ! grep -qv '# SKIP' <<<"$result"; then
 		echo 'skipped'
 	else
 		echo 'passed'
@@ -73,6 +73,8 @@ while IFS='|' read -r name number program test what guard; do
 	without=$(run "$number" "$program" "$fixture" "$short")
 	wait
 	with=$(<"$logs/with")
+	# A race may not happen while another guest takes the time.
+	[ "$without" != passed ] || without=$(run "$number" "$program" "$fixture" "$short")
 	printf '%-5s %-34s %-8s without %s: %s\n' "$name" "$test" "$with" "$guard" "$without"
 	printf '   * - %s\n     - %s\n     - %s\n     - %s\n     - %s\n     - %s\n' "$name" "$what" \
 		"\`\`$test\`\`" "$with" "$guard" "$without" >>"$rows"

@@ -69,6 +69,8 @@ while IFS='|' read -r name number program test what guard; do
 	esac
 	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
 	fixture=${test%%.*} short=${test##*.}
+	# A guest that outlives an interrupted run has the old file.
+	rm -f "$logs/with"
 	run 0 "$program" "$fixture" "$short" >"$logs/with" &
 	without=$(run "$number" "$program" "$fixture" "$short")
 	wait
@@ -80,7 +82,8 @@ while IFS='|' read -r name number program test what guard; do
 		"\`\`$test\`\`" "$with" "$guard" "$without" >>"$rows"
 	# A test is skipped if the machine lacks the hardware.
 	case $with/$without in
-	passed/passed | passed/skipped | 'the '*/*) failed=1 ;;
+	'passed/the '* | skipped/*) ;;
+	*) failed=1 ;;
 	esac
 done <"$list"
 

@@ -5,6 +5,13 @@
 export BASE ?=
 BUILD := build$(if $(wildcard bases/$(BASE)/BASE),/$(BASE))
 
+# The architecture to cross-compile for and to emulate, as in "make ARCH=arm64 test".
+# arm64 and s390 are known. Anything compiled for one is in build/ARCH.
+ifneq ($(filter arm64 s390,$(ARCH)),)
+export ARCH
+override BUILD := $(BUILD)/$(ARCH)
+endif
+
 # Kernels other than the default. KERNEL is the O= directory, and CONFIGS are the
 # fragments of the configuration. The name of a fragment in configs/ sets both:
 #   make test KERNEL=debug

@@ -9,8 +9,14 @@
 # A base may have only the kernel's half of the series. Its kernel is then used with the
 # perf of the default base, as any perf works with any kernel.
 #
-# Sets base_name (empty for the default), base_dir, base_file and base_build; base_perf,
-# where perf is built, and base_perf_linux, the source tree of that perf.
+# ARCH in the environment: arm64 or s390, to compile for and run on another architecture
+# than x86. All that is compiled for it is then in build/ARCH or build/VERSION/ARCH.
+#
+# Sets base_name (empty for the default), base_dir, base_file and base_build; arch_name
+# (empty for x86), arch_image, the kernel's image below its O= directory, and arch_build,
+# where all that is compiled is; base_perf, where perf is built, and base_perf_linux, the
+# source tree of that perf. For another architecture also arch_debian, what Debian calls
+# it, arch_gnu, what its compiler is called, and sysroot, where its packages are.
 
 base_name=${BASE-}
 # shellcheck disable=SC2034,SC2154 # for who sources this, and set there
@@ -24,6 +30,22 @@ else
 		exit 1
 	fi
 fi
+
+# shellcheck disable=SC2034 # for who sources this
+case ${ARCH-} in
+'' | x86 | x86_64)
+	unset ARCH
+	arch_name='' arch_image=arch/x86/boot/bzImage
+	;;
+arm64) arch_name=$ARCH arch_debian=arm64 arch_gnu=aarch64-linux-gnu arch_image=arch/arm64/boot/Image ;;
+s390) arch_name=$ARCH arch_debian=s390x arch_gnu=s390x-linux-gnu arch_image=arch/s390/boot/bzImage ;;
+*)
+	echo "${0##*/}: ARCH is '$ARCH', not x86, arm64 or s390" >&2
+	exit 1
+	;;
+esac
+# shellcheck disable=SC2034
+arch_build=$base_build${arch_name:+/$arch_name} sysroot=${arch_name:+$top/build/$arch_name/root}
 
 # base_has_perf: true if the series of the base has commits for perf
 base_has_perf()
@@ -41,7 +63,7 @@ base_has_perf()
 
 # shellcheck disable=SC2034 # for who sources this
 if [ -z "$base_name" ] || base_has_perf; then
-	base_perf=$base_build/perf base_perf_linux=$base_build/linux
+	base_perf=$arch_build/perf base_perf_linux=$base_build/linux
 else
-	base_perf=$top/build/perf base_perf_linux=$top/build/linux
+	base_perf=$top/build${arch_name:+/$arch_name}/perf base_perf_linux=$top/build/linux
 fi

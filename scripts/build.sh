@@ -9,6 +9,7 @@
 #   KERNEL   O= directory of the kernel (build/kernel)
 #   PERF     O= directory of perf (build/perf)
 #   BASE     which base, see base-lib.sh; the defaults are then in build/BASE
+#   ARCH     arm64 or s390, to compile for it; the defaults are then in build/ARCH
 #   CONFIGS  config fragments, the last one wins (configs/vm.config)
 
 set -euo pipefail
@@ -17,10 +18,10 @@ top=$(realpath "$(dirname "$0")/..")
 # shellcheck source=scripts/base-lib.sh
 . "$top/scripts/base-lib.sh"
 src=$(realpath "${LINUX:-$base_build/linux}")
-kernel=$(realpath -m "${KERNEL:-$base_build/kernel}")
+kernel=$(realpath -m "${KERNEL:-$arch_build/kernel}")
 perf=$(realpath -m "${PERF:-$base_perf}")
-selftests=$base_build/selftests
-bench=$base_build/bench
+selftests=$arch_build/selftests
+bench=$arch_build/bench
 dir=$src/tools/testing/selftests/perf_events/persistent
 jobs=-j$(nproc)
 # Options of the make that called this script are not for the other makefiles.
@@ -28,10 +29,19 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 "$top/scripts/deps.sh" "$1"
 
-cc=gcc
+hostcc=gcc
 if command -v ccache >/dev/null; then
-	cc='ccache gcc'
+	hostcc='ccache gcc'
 fi
+cc=$hostcc
+if [ -n "$arch_name" ]; then
+	"$top/scripts/deps.sh" "$arch_name"
+	[ "$1" = kernel ] || "$top/scripts/sysroot.sh"
+	export ARCH CROSS_COMPILE=$arch_gnu-
+	cc=${hostcc/gcc/${CROSS_COMPILE}gcc}
+fi
+# The programs for another architecture need its libraries.
+user_cc=$cc${sysroot:+ --sysroot=$sysroot}
 
 # build OUT CHECK COMMAND...: run COMMAND if any file that the find expression CHECK
 # selects is newer than the last build. make alone would need ten seconds to find that out.
@@ -58,16 +68,24 @@ build()
 
 make_kernel()
 {
-	make -s -C "$src" O="$kernel" CC="$cc" HOSTCC="$cc" LOCALVERSION= \
-		"$jobs" bzImage vmlinux modules
+	make -s -C "$src" O="$kernel" CC="$cc" HOSTCC="$hostcc" LOCALVERSION= \
+		"$jobs" "${arch_image##*/}" vmlinux modules
 	make -s -C "$src" O="$kernel" headers
 }
 
 # Build perf without parts that need special packages or take long to build.
 make_perf()
 {
-	make -s -C "$src/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "$jobs" \
-		BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 >"$perf/build.log" 2>&1 ||
+	local -a without=(BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1)
+
+	if [ -n "$arch_name" ]; then
+		# The libraries of Python that are found are those of this machine.
+		without+=(NO_LIBPYTHON=1 NO_LIBPERL=1)
+		export PKG_CONFIG_SYSROOT_DIR=$sysroot
+		export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$arch_gnu/pkgconfig:$sysroot/usr/share/pkgconfig
+	fi
+	make -s -C "$src/tools/perf" O="$perf" CC="$user_cc" HOSTCC="$hostcc" "$jobs" \
+		"${without[@]}" >"$perf/build.log" 2>&1 ||
 		{ tail -n 40 "$perf/build.log" >&2; return 1; }
 }
 
@@ -75,9 +93,9 @@ make_perf()
 # are built for each kernel, see make_module().
 make_selftests()
 {
-	make -s -B -C "$dir" OUTPUT="$selftests" CC="$cc" TEST_GEN_MODS_DIR= \
+	make -s -B -C "$dir" OUTPUT="$selftests" CC="$user_cc" TEST_GEN_MODS_DIR= \
 		KHDR_INCLUDES="-isystem $kernel/usr/include"
-	make -s -B -C "$dir/.." OUTPUT="$selftests" CC="$cc" \
+	make -s -B -C "$dir/.." OUTPUT="$selftests" CC="$user_cc" \
 		KHDR_INCLUDES="-isystem $kernel/usr/include" \
 		"$selftests/tracepoint" "$selftests/nested" "$selftests/paths"
 	make -s -C "$dir" OUTPUT="$selftests" TEST_GEN_MODS_DIR= \
@@ -115,7 +133,7 @@ kernel)
 		-path $src/tools/testing ) -prune -o -not -path $src/.git" make_kernel
 	;;
 perf)
-	if [ -z "${PERF-}" ] && [ "$base_perf" != "$base_build/perf" ]; then
+	if [ -z "${PERF-}" ] && [ "$base_perf" != "$arch_build/perf" ]; then
 		export BASE=''
 		unset LINUX KERNEL CONFIGS
 		"$top/scripts/source.sh"
@@ -131,7 +149,8 @@ selftests)
 	build "$selftests" "$dir $dir/../tracepoint.c $dir/../nested.c $dir/../paths.c $dir/../busy.h $dir/../tracing.h $src/tools/testing/selftests/lib.mk
 		$src/tools/testing/selftests/kselftest_harness.h
 		$kernel/usr/include/linux/perf_event.h" make_selftests
-	"$0" bench
+	# Some of those count the cycles of x86.
+	[ -n "$arch_name" ] || "$0" bench
 	"$0" module
 	;;
 bench)

@@ -4,6 +4,9 @@
 #
 # usage: config.sh SOURCE BUILD_DIR FRAGMENT...
 #
+# After vm.config comes the fragment of the architecture: x86.config, or that of ARCH in
+# the environment.
+#
 # Fails if a requested option is not in the resulting .config, unless this source does not
 # have the option at all: the unpatched base lacks the options of the series.
 
@@ -11,6 +14,9 @@ set -euo pipefail
 
 src=$1 out=$2
 shift 2
+case $1 in
+*/vm.config) set -- "$1" "${1%/*}/${ARCH:-x86}.config" "${@:2}" ;;
+esac
 
 # Nothing to do if nothing has changed since the last time. Only the fragments and the
 # options that the series adds ever change.

@@ -26,6 +26,8 @@ packages()
 	config) echo linux-config-6.12 ;;
 	orig) echo apt dpkg-dev ;;
 	cross) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf ;;
+	arm64) echo gcc-aarch64-linux-gnu qemu-system-arm ;;
+	s390) echo gcc-s390x-linux-gnu qemu-system-misc ;;
 	vm) echo qemu-system-x86 iproute2 kmod ;;
 	selftests | bench) echo make gcc libc6-dev gcc-i686-linux-gnu libc6-dev-i386-cross ;;
 	tests) echo strace linux-perf ;;

@@ -48,6 +48,8 @@ step readers make -s test-readers KERNEL=debug
 step check-triggers make -s check-triggers
 step daemon make -s test-daemon
 step test-unpatched make -s test-unpatched
+step arm64 make -s test ARCH=arm64
+step arm64-demo make -s demo ARCH=arm64
 step debug make -s test KERNEL=debug
 step kmemleak make -s test KERNEL=kmemleak
 step rounds make -s test-rounds KERNEL=kmemleak

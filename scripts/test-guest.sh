@@ -83,9 +83,9 @@ perf_tests()
 
 case $1 in
 selftests)
-	export TEST_MODULES=${KERNEL:-$base_build/kernel}/test_modules
+	export TEST_MODULES=${KERNEL:-$arch_build/kernel}/test_modules
 	[ ! -e "$TEST_MODULES/aux_pmu.ko" ] || insmod "$TEST_MODULES/aux_pmu.ko"
-	cd "$base_build/selftests" || exit
+	cd "$arch_build/selftests" || exit
 	dir=$base_build/linux/tools/testing/selftests/perf_events/persistent
 	while read -r prog; do
 		[ -e "$prog" ] || prog=$dir/$prog
@@ -95,7 +95,7 @@ selftests)
 faults)
 	# This runs in its own guest, as it may damage files of perf.
 	dir=$base_build/linux/tools/testing/selftests/perf_events/persistent
-	cd "$base_build/selftests" || exit
+	cd "$arch_build/selftests" || exit
 	program fault_perf.sh env PERF="$base_perf/perf" "$dir/fault_perf.sh"
 	;;
 kunit)
@@ -130,9 +130,9 @@ perf | perf-long)
 	;;
 regression | regression-long)
 	[ "$1" = regression ] || regression=$regression_long
-	[ "$1" != regression ] || program tracepoint "$base_build/selftests/tracepoint"
-	[ "$1" != regression ] || program nested "$base_build/selftests/nested"
-	[ "$1" != regression ] || program paths "$base_build/selftests/paths"
+	[ "$1" != regression ] || program tracepoint "$arch_build/selftests/tracepoint"
+	[ "$1" != regression ] || program nested "$arch_build/selftests/nested"
+	[ "$1" != regression ] || program paths "$arch_build/selftests/paths"
 	mapfile -t names < <(grep . <<<"$regression")
 	cd "$base_perf_linux/tools/perf" || exit
 	program perf perf test -S -v "${names[@]}"

@@ -23,8 +23,8 @@ set -uo pipefail
 top=$(realpath "$(dirname "$0")/..")
 # shellcheck source=scripts/base-lib.sh
 . "$top/scripts/base-lib.sh"
-kernel=$(realpath "${KERNEL:-$base_build/kernel}")
-logs=$base_build/test
+kernel=$(realpath "${KERNEL:-$arch_build/kernel}")
+logs=$arch_build/test
 stages=${TEST_STAGES:-perf selftests regression readme}
 
 # If the kernel can make any allocation fail, test that perf copes with that, too.
@@ -47,14 +47,14 @@ perf data join makes one file'
 unpatched=0
 if [ "${1-}" = -l ]; then
 	stages='perf-long regression-long'
-	logs=$base_build/test-long
+	logs=$arch_build/test-long
 	TEST_CPUS=${TEST_CPUS:-4}
 fi
 if [ "${1-}" = -u ]; then
 	unpatched=1
 	stages='perf selftests'
-	logs=$base_build/test-unpatched
-	kernel=$base_build/kernel-base
+	logs=$arch_build/test-unpatched
+	kernel=$arch_build/kernel-base
 	base=$base_build/linux-base
 	if [ ! -e "$base/Makefile" ]; then
 		git -C "$base_build/linux" worktree prune

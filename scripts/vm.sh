@@ -11,6 +11,9 @@
 #   -t  seconds after which the guest counts as hung (600)
 #   -k  O= directory of the kernel to boot ($KERNEL, or build/kernel)
 #
+# With ARCH=arm64 or s390, the guest is emulated. Its root is build/ARCH/root, see
+# sysroot.sh, and it sees this repository, but no other files of the host.
+#
 # The guest sees the host's files read-only, with a tmpfs on /tmp, /run and /var/tmp. It
 # can write to build/out of this repository, which is /tmp/out there. CMD runs in the
 # caller's directory with the caller's environment. Its output and exit status become
@@ -48,7 +51,7 @@ die()
 	exit 125
 }
 
-cpus=2 mem=2048 args='' limit='' kernel=${KERNEL:-$base_build/kernel}
+cpus=2 mem=2048 args='' limit='' kernel=${KERNEL:-$arch_build/kernel}
 while getopts s:m:a:t:k:h opt; do
 	case $opt in
 	s) cpus=$OPTARG ;;
@@ -61,7 +64,7 @@ while getopts s:m:a:t:k:h opt; do
 done
 shift $((OPTIND - 1))
 
-image=$kernel/arch/x86/boot/bzImage
+image=$kernel/$arch_image
 [ -e "$image" ] || die "no kernel at $image; run 'make kernel'"
 mkdir -p "$build/out"
 
@@ -71,7 +74,7 @@ choose_accel()
 {
 	local boot answer accel=tcg
 
-	if [ ! -r /dev/kvm ] || [ ! -w /dev/kvm ]; then
+	if [ -n "$arch_name" ] || [ ! -r /dev/kvm ] || [ ! -w /dev/kvm ]; then
 		echo tcg
 		return
 	fi
@@ -141,24 +144,46 @@ printf '%s\0' "$PWD" "$top" >"$tmp/dirs"
 env -0 >"$tmp/env"
 
 # "ro" and a read-only share: nothing in the guest can harm the host.
-append="console=ttyS0 ignore_loglevel oops=panic panic=-1 root=root ro"
-append+=" rootfstype=9p"
-append+=" rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose"
-# A vCPU that waits for its turn would make the watchdog mark the TSC unstable. With the
-# clock source that the kernel uses then, a guest was seen to hang forever.
-append+=" tsc=reliable"
-append+=" init=$top/scripts/vm-init.sh $args"
+share=security_model=none,readonly=on,multidevs=remap
+mount=trans=virtio,version=9p2000.L,msize=512000,cache=loose
+append="ignore_loglevel oops=panic panic=-1 root=root ro rootfstype=9p rootflags=$mount $args"
+case $arch_name in
+arm64)
+	# The algorithm that the architecture has for signed pointers takes long to emulate.
+	machine=(qemu-system-aarch64 -machine "virt,gic-version=3" -cpu "max,pauth-impdef=on")
+	append+=' console=ttyAMA0'
+	;;
+s390)
+	machine=(qemu-system-s390x -machine s390-ccw-virtio -cpu max)
+	append+=' console=ttysclp0'
+	;;
+*)
+	machine=(qemu-system-x86_64 -machine q35 -cpu max)
+	# A vCPU that waits for its turn would make the watchdog mark the TSC unstable. With the
+	# clock source that the kernel uses then, a guest was seen to hang forever.
+	append+=' console=ttyS0 tsc=reliable'
+	;;
+esac
+if [ -n "$arch_name" ]; then
+	mkdir -p "$sysroot$top"
+	machine+=(-virtfs "local,path=$sysroot,mount_tag=root,$share"
+		  -virtfs "local,path=$top,mount_tag=top,$share")
+	append+=" init=/bin/bash -- -c \"/bin/mount -t 9p -o ro,$mount top $top"
+	append+=" && exec $top/scripts/vm-init.sh\""
+else
+	machine+=(-virtfs "local,path=/,mount_tag=root,$share")
+	append+=" init=$top/scripts/vm-init.sh"
+fi
 
 qemu=(
-	qemu-system-x86_64 -nodefaults -display none -no-reboot
-	-machine q35 -accel "$accel_opt" -cpu max -smp "$cpus" -m "$mem"
+	"${machine[@]}" -nodefaults -display none -no-reboot
+	-accel "$accel_opt" -smp "$cpus" -m "$mem"
 	-kernel "$image"
 	-append "$append"
-	-virtfs "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"
 	-virtfs "local,path=$tmp,mount_tag=run,security_model=none"
 	-virtfs "local,path=$build/out,mount_tag=out,security_model=none"
 	-serial "file:$own_log"
-	-device virtio-serial-pci
+	-device virtio-serial
 )
 
 [ "$accel" != icount ] || qemu+=(-icount "shift=0,sleep=off")
@@ -214,7 +239,7 @@ if [ -s "$tmp/kmemleak" ]; then
 fi
 
 splat='WARNING:|BUG:|BUG .*ainted|kernel BUG|KASAN|KCSAN|UBSAN|Oops'
-splat+='|general protection fault|Kernel panic|refcount_t:|ODEBUG:'
+splat+='|general protection fault|Unable to handle kernel|Kernel panic|refcount_t:|ODEBUG:'
 splat+='|possible (recursive|circular) locking|INFO: .*(lock|stall|blocked)'
 splat+='|rcu.*stall|hung_task:|unreferenced object|DEBUG_LOCKS_WARN'
 splat+='|cannot create duplicate filename|kobject_add_internal failed'

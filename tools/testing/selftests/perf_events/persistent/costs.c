@@ -11,7 +11,7 @@
 #define PROBE		"kst_costs/probe"
 #define PROBE_ID	TRACING "/events/" PROBE "/id"
 #define PROBED		"do_sys_openat2"	/* by kprobe_events */
-#define FUNC		"__x64_sys_getppid"	/* by the kprobe PMU */
+#define FUNC		SYSCALL_FUNC "getppid"	/* by the kprobe PMU */
 #define FUNC_LISTED	"sys_getppid+"		/* whatever its prefix is */
 #define MAX_STACK	"/proc/sys/kernel/perf_event_max_stack"
 #define MAX_SLOTS	32

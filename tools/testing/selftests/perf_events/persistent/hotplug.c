@@ -216,7 +216,7 @@ TEST_F(hotplug, each_kind)
 	struct perf_event_attr faults = fault_attr(0), sampled_faults = fault_attr(1);
 	struct perf_event_attr clock = fault_attr(0), syscalls, kprobe;
 	bool have_tp = syscall_attr(&syscalls);
-	bool have_kprobe = !kprobe_attr(&kprobe, "__x64_sys_getppid");
+	bool have_kprobe = !kprobe_attr(&kprobe, SYSCALL_FUNC "getppid");
 	int fd[5], i, nr = 0, before, clock_fd, tp_fd = -1;
 	struct member leader;
 	__u64 count[5], id;

@@ -694,6 +694,19 @@ static inline bool syscall_attr(struct perf_event_attr *attr)
 }
 
 /* An event that samples each call of a function of the kernel */
+/* The kernel's function for a system call, as for a kprobe: SYSCALL_FUNC "getppid" */
+#if defined(__x86_64__)
+#define SYSCALL_FUNC	"__x64_sys_"
+#elif defined(__aarch64__)
+#define SYSCALL_FUNC	"__arm64_sys_"
+#elif defined(__s390x__)
+#define SYSCALL_FUNC	"__s390x_sys_"
+#elif defined(__riscv)
+#define SYSCALL_FUNC	"__riscv_sys_"
+#else
+#define SYSCALL_FUNC	"sys_"
+#endif
+
 static inline int kprobe_attr(struct perf_event_attr *attr, const char *func)
 {
 	char text[16];

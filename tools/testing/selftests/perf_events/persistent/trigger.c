@@ -1604,7 +1604,7 @@ static int cause_attr(struct perf_event_attr *attr, const char *what)
 	if (!strcmp(what, "tracepoint"))
 		return syscall_attr(attr) ? 0 : -ENOENT;
 	if (!strcmp(what, "kprobe"))
-		return kprobe_attr(attr, "__x64_sys_getppid");
+		return kprobe_attr(attr, SYSCALL_FUNC "getppid");
 	*attr = fault_attr(1);
 	if (!strcmp(what, "timer")) {
 		attr->config = PERF_COUNT_SW_CPU_CLOCK;

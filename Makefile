@@ -3,14 +3,17 @@
 # The base to build for: 6.12, or a folder of bases/, as in "make BASE=7.3 kernel".
 # Anything built for a base other than the default is in build/BASE.
 export BASE ?=
-BUILD := build$(if $(wildcard bases/$(BASE)/BASE),/$(BASE))
-
-# The architecture to cross-compile for and to emulate, as in "make ARCH=arm64 test".
-# arm64 and s390 are known. Anything compiled for one is in build/ARCH.
+# The architecture to cross-compile for and to emulate, arm64 or s390, as in
+# "make ARCH=arm64 test". Anything compiled for it is in build/ARCH or build/BASE/ARCH.
+ARCH_GOALS := help source kernel perf selftests demo tour test test-long test-unpatched \
+	test-exact test-rounds stress fuzz kunit vm
 ifneq ($(filter arm64 s390,$(ARCH)),)
-export ARCH
-override BUILD := $(BUILD)/$(ARCH)
+ifneq ($(filter-out $(ARCH_GOALS),$(MAKECMDGOALS)),)
+$(error With ARCH=$(ARCH), there are: $(ARCH_GOALS))
 endif
+export ARCH
+endif
+BUILD := build$(if $(wildcard bases/$(BASE)/BASE),/$(BASE))$(if $(filter arm64 s390,$(ARCH)),/$(ARCH))
 
 # Kernels other than the default. KERNEL is the O= directory, and CONFIGS are the
 # fragments of the configuration. The name of a fragment in configs/ sets both:

@@ -9,8 +9,8 @@
 # A base may have only the kernel's half of the series. Its kernel is then used with the
 # perf of the default base, as any perf works with any kernel.
 #
-# ARCH in the environment: arm64 or s390, to compile for and run on another architecture
-# than x86. All that is compiled for it is then in build/ARCH or build/VERSION/ARCH.
+# ARCH in the environment: arm64 or s390, to compile for that architecture, and to emulate
+# it. The default is x86. What is compiled is then in build/ARCH or build/VERSION/ARCH.
 #
 # Sets base_name (empty for the default), base_dir, base_file and base_build; arch_name
 # (empty for x86), arch_image, the kernel's image below its O= directory, and arch_build,

@@ -36,12 +36,13 @@ fi
 cc=$hostcc
 if [ -n "$arch_name" ]; then
 	"$top/scripts/deps.sh" "$arch_name"
-	[ "$1" = kernel ] || "$top/scripts/sysroot.sh"
+	"$top/scripts/sysroot.sh"
 	export ARCH CROSS_COMPILE=$arch_gnu-
 	cc=${hostcc/gcc/${CROSS_COMPILE}gcc}
 fi
-# The programs for another architecture need its libraries.
+# The programs for another architecture need its libraries, and are built again for new ones.
 user_cc=$cc${sysroot:+ --sysroot=$sysroot}
+libraries=${sysroot:+$sysroot/.stamp}
 
 # build OUT CHECK COMMAND...: run COMMAND if any file that the find expression CHECK
 # selects is newer than the last build. make alone would need ten seconds to find that out.
@@ -79,7 +80,7 @@ make_perf()
 	local -a without=(BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1)
 
 	if [ -n "$arch_name" ]; then
-		# The libraries of Python that are found are those of this machine.
+		# perf would find this machine's Python.
 		without+=(NO_LIBPYTHON=1 NO_LIBPERL=1)
 		export PKG_CONFIG_SYSROOT_DIR=$sysroot
 		export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$arch_gnu/pkgconfig:$sysroot/usr/share/pkgconfig
@@ -139,17 +140,17 @@ perf)
 		"$top/scripts/source.sh"
 		exec "$0" perf
 	fi
-	build "$perf" "$src/tools -path $src/tools/testing -prune -o" make_perf
+	build "$perf" "$libraries $src/tools -path $src/tools/testing -prune -o" make_perf
 	;;
 selftests)
 	if [ ! -e "$dir/Makefile" ]; then
 		echo "build: there are no tests in $dir" >&2
 		exit 1
 	fi
-	build "$selftests" "$dir $dir/../tracepoint.c $dir/../nested.c $dir/../paths.c $dir/../busy.h $dir/../tracing.h $src/tools/testing/selftests/lib.mk
+	build "$selftests" "$libraries $dir $dir/../tracepoint.c $dir/../nested.c $dir/../paths.c $dir/../busy.h $dir/../tracing.h $src/tools/testing/selftests/lib.mk
 		$src/tools/testing/selftests/kselftest_harness.h
 		$kernel/usr/include/linux/perf_event.h" make_selftests
-	# Some of those count the cycles of x86.
+	# Some benchmarks read the cycle counter of x86.
 	[ -n "$arch_name" ] || "$0" bench
 	"$0" module
 	;;

@@ -26,7 +26,8 @@ functions='perf_output_begin perf_output_begin_forward perf_output_begin_backwar
 
 for set in off on; do
 	o=$out/$set
-	if [ ! -e "$o/.config" ] || [ "$config" -nt "$o/.config" ]; then
+	if [ ! -e "$o/.config" ] || [ "$config" -nt "$o/.config" ] ||
+	   [ "${config%/*}/arch/x86.config" -nt "$o/.config" ]; then
 		"$top/config.sh" "$src" "$o" "$config"
 		action=-d
 		[ $set = off ] || action=-e

@@ -73,7 +73,7 @@ trap 'exit 130' INT TERM
 hash_of() { sha256sum | cut -c1-24; }
 script=$(cat "$0" "$top"/scripts/{checkpatch.allow,codespell.ignore} | hash_of)
 tools=$({ gcc --version; sparse --version; grep -hE '^(# )?CONFIG_' \
-	"${configs[@]}"; } | hash_of)
+	"${configs[@]}" "$top/configs/arch/x86.config"; } | hash_of)
 all_touched=$(lgit diff --name-only --no-renames base HEAD)
 
 # --- What a commit touches, by what is built from it.

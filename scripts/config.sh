@@ -4,19 +4,25 @@
 #
 # usage: config.sh SOURCE BUILD_DIR FRAGMENT...
 #
-# After vm.config comes the fragment of the architecture: x86.config, or that of ARCH in
-# the environment.
+# After vm.config comes the fragment of the architecture, configs/arch/x86.config, or that
+# of ARCH in the environment.
 #
-# Fails if a requested option is not in the resulting .config, unless this source does not
-# have the option at all: the unpatched base lacks the options of the series.
+# Fails if a requested option is not in the resulting .config, unless the source for this
+# architecture does not have the option at all: the unpatched base lacks the options of the
+# series.
 
 set -euo pipefail
 
 src=$1 out=$2
 shift 2
+arch=${ARCH:-x86}
+arch=${arch%_64}
 case $1 in
-*/vm.config) set -- "$1" "${1%/*}/${ARCH:-x86}.config" "${@:2}" ;;
+*/vm.config) set -- "$1" "${1%/*}/arch/$arch.config" "${@:2}" ;;
 esac
+for file; do
+	[ -e "$file" ] || { echo "config: there is no $file" >&2; exit 1; }
+done
 
 # Nothing to do if nothing has changed since the last time. Only the fragments and the
 # options that the series adds ever change.
@@ -53,8 +59,10 @@ for opt in $wanted; do
 		if grep -qxF "$opt" "$tmp/.config"; then
 			continue
 		fi
-		if ! grep -rqwE --include='Kconfig*' "(menu)?config ${name#CONFIG_}" "$src"; then
-			echo "config: this source has no $name"
+		if ! grep -rqwE --include='Kconfig*' --exclude-dir=arch \
+				"(menu)?config ${name#CONFIG_}" "$src" \
+				"$src/arch/Kconfig" "$src/arch/$arch/"; then
+			echo "config: this source has no $name for $arch"
 			continue
 		fi
 		bad=1

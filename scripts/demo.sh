@@ -201,23 +201,24 @@ if [ "${1-}" = guest ]; then
 fi
 
 [ -t 1 ] && export DEMO_COLOR=1
-rm -rf "$top/build/demo" "$top"/build/out/demo.*
-"$top/scripts/vm.sh" -s 4 -m 3072 -t 1200 "$top/scripts/demo.sh" guest "${1-}"
-mkdir -p "$top/build/demo"
-mv "$top/build/out/demo.data" "$top/build/demo/perf.data"
-mv "$top/build/out/demo.script" "$top/build/demo/script.txt"
 cd "$top"
+dir=${arch_build#"$top"/}/demo
+rm -rf "$dir" build/out/demo.*
+"$top/scripts/vm.sh" -s 4 -m 3072 -t 1200 "$top/scripts/demo.sh" guest "${1-}"
+mkdir -p "$dir"
+mv build/out/demo.data "$dir/perf.data"
+mv build/out/demo.script "$dir/script.txt"
 
 step "On this machine, $(uname -r), with the perf that Debian ships: the file opens there, too."
 run /usr/bin/perf version
-run '/usr/bin/perf report -i build/demo/perf.data --stdio --no-children -g none -s comm 2>/dev/null | grep -E "^ +[0-9]" | head -n 8'
+run "/usr/bin/perf report -i $dir/perf.data --stdio --no-children -g none -s comm 2>/dev/null | grep -E '^ +[0-9]' | head -n 8"
 shows cc1
-run '/usr/bin/perf script -f -i build/demo/perf.data -F comm,event 2>/dev/null | sort | uniq -c | sort -rn | head -n 8'
+run "/usr/bin/perf script -f -i $dir/perf.data -F comm,event 2>/dev/null | sort | uniq -c | sort -rn | head -n 8"
 shows 'cc1 .*clock'
-listing /usr/bin/perf build/demo/perf.data ip >build/demo/host.txt
-cmp build/demo/script.txt build/demo/host.txt ||
+listing /usr/bin/perf "$dir/perf.data" ip >"$dir/host.txt"
+cmp "$dir/script.txt" "$dir/host.txt" ||
 	fail 'the two perfs do not see the same samples'
-out=$(awk '/^[^\t]/ { samples++ } /^\t/ { frames++ } END { print samples, "samples and", frames, "frames" }' build/demo/host.txt)
+out=$(awk '/^[^\t]/ { samples++ } /^\t/ { frames++ } END { print samples, "samples and", frames, "frames" }' "$dir/host.txt")
 echo "Both perfs see the same $out of call chains, with the same names, times and addresses."
 
-printf '\ndemo: all steps showed what they should. The recording is in build/demo/perf.data\n'
+printf '\ndemo: all steps showed what they should. The recording is in %s\n' "$dir/perf.data"

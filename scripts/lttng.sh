@@ -15,11 +15,12 @@
 set -euo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
+# shellcheck source=scripts/apt-lib.sh
+. "$top/scripts/apt-lib.sh"
 src=$(realpath "${LINUX:-$top/build/linux}")
 kernel=$(realpath "${KERNEL:-$top/build/kernel}")
 mkdir -p "$1"
 dir=$(realpath "$1")
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 tools='lttng-tools liblttng-ctl0 liblttng-ust-common1 liblttng-ust-ctl5 liburcu8'
 # Of the probes for tracepoints, only the one of the scheduler is needed. The one of timers
 # does not compile, as a tracepoint has changed in 6.12.y.
@@ -33,32 +34,12 @@ die()
 }
 
 # The modules of Debian 12 are too old for this kernel, so fetch those of the next release.
-# apt uses separate lists for this; the lists of the system do not change.
 fetch_modules()
 {
-	local mirror
-
-	# shellcheck disable=SC2016 # apt's own
-	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
-		'Origin: Debian' 'Label: Debian' | sort -u | head -n 1)
-	[ -n "$mirror" ] || { echo 'apt knows no mirror of Debian'; return 1; }
-	mkdir -p apt/lists/partial apt/cache/archives/partial apt/none
-	touch apt/status
-	echo "deb [signed-by=$keyring] $mirror trixie main" >apt/sources.list
-	cat >apt/apt.conf <<-END
-		Dir::Etc::SourceList "$PWD/apt/sources.list";
-		Dir::Etc::SourceParts "$PWD/apt/none";
-		Dir::Etc::PreferencesParts "$PWD/apt/none";
-		Dir::State "$PWD/apt";
-		Dir::State::Lists "$PWD/apt/lists";
-		Dir::State::Status "$PWD/apt/status";
-		Dir::Cache "$PWD/apt/cache";
-		Acquire::Languages "none";
-		APT::Sandbox::User "";
-	END
-	APT_CONFIG=$PWD/apt/apt.conf apt-get -qq update &&
-		APT_CONFIG=$PWD/apt/apt.conf apt-get -qq download lttng-modules-dkms
-	rm -rf apt
+	(
+		apt_private "$PWD/apt" trixie && apt-get -qq update &&
+			apt-get -qq download lttng-modules-dkms
+	) && rm -rf apt
 }
 
 fetch()

@@ -6,13 +6,15 @@
 # usage: ARCH=arm64|s390 sysroot.sh
 #
 # Writes to build/ARCH/root. Nothing is installed, and the system's package lists do not
-# change: apt works with lists, state and cache of its own. No script of a package runs.
+# change, see apt-lib.sh. No script of a package runs.
 
 set -euo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
 # shellcheck source=scripts/base-lib.sh
 . "$top/scripts/base-lib.sh"
+# shellcheck source=scripts/apt-lib.sh
+. "$top/scripts/apt-lib.sh"
 
 [ -n "$arch_name" ] || { echo 'usage: ARCH=arm64|s390 sysroot.sh' >&2; exit 1; }
 # What the guest runs; what the demo compiles with; what perf and the tests are linked with.
@@ -23,7 +25,6 @@ packages='base-files base-passwd bash bsdutils coreutils dash debianutils diffut
 	libc6-dev libcap-dev libdw-dev libelf-dev liblzma-dev libnuma-dev libslang2-dev
 	libssl-dev libtraceevent-dev libunwind-dev libzstd-dev systemtap-sdt-dev zlib1g-dev'
 suite=bookworm
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 dir=${sysroot%/*}
 stamp=$(sha256sum <"$0")
 
@@ -39,33 +40,14 @@ flock 9
 [ "$(cat "$sysroot/.stamp" 2>/dev/null)" != "$stamp" ] || exit 0
 
 "$top/scripts/deps.sh" fetch
-# shellcheck disable=SC2016 # apt-get puts it in
-mirror=$(apt-get indextargets --format '$(SITE)' \
-	'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | sort -u | head -n 1)
-[ -n "$mirror" ] || die "no mirror of Debian in apt's lists; 'apt-get update' makes them"
-
 echo "sysroot: $suite for $arch_name into ${sysroot#"$top"/}"
-rm -rf "$sysroot" "$dir/apt"
-mkdir -p "$dir"/apt/{lists,cache/archives}/partial "$dir/apt/none"
-touch "$dir/apt/status"
-echo "deb [signed-by=$keyring] $mirror $suite main" >"$dir/apt/sources.list"
-cat >"$dir/apt/apt.conf" <<END
-APT::Architecture "$arch_debian";
-APT::Architectures { "$arch_debian"; };
-APT::Install-Recommends "false";
-APT::Sandbox::User "";
-Acquire::Languages "none";
-Dir::Etc::SourceList "$dir/apt/sources.list";
-Dir::Etc::SourceParts "$dir/apt/none";
-Dir::Etc::PreferencesParts "$dir/apt/none";
-Dir::State "$dir/apt";
-Dir::State::Lists "$dir/apt/lists";
-Dir::State::Status "$dir/apt/status";
-Dir::Cache "$dir/apt/cache";
-END
-export APT_CONFIG=$dir/apt/apt.conf
+# If this is interrupted, there is no stamp, and the next run begins again.
+rm -f "$sysroot/.stamp"
+rm -rf "$sysroot"
+apt_private "$dir/apt" "$suite" "$arch_debian" || exit
 # shellcheck disable=SC2086 # a list
-if ! { apt-get -q update && apt-get -q -y --download-only install $packages; } >"$dir/apt/log" 2>&1; then
+if ! { apt-get -q update && apt-get -q -y --download-only install $packages; } \
+     >"$dir/apt/log" 2>&1; then
 	tail -n 20 "$dir/apt/log" >&2
 	die "apt-get could not fetch the packages for $arch_name"
 fi
@@ -78,6 +60,7 @@ for deb in "$dir"/apt/cache/archives/*.deb; do
 done
 
 # What the packages' own scripts would have made
+mkdir "$sysroot/mnt"
 ln -s mawk "$sysroot/usr/bin/awk"
 ln -sf which.debianutils "$sysroot/usr/bin/which"
 cp "$sysroot/usr/share/base-passwd/passwd.master" "$sysroot/etc/passwd"

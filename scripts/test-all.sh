@@ -8,6 +8,8 @@
 # line is the summary.
 
 set -uo pipefail
+# The make that called this script has set these for its own default.
+unset KERNEL CONFIGS ARCH MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 top=$(realpath "$(dirname "$0")/..")
 logs=$top/build/test-all

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Process 1 of the guest that vm.sh starts. Do not run it by hand.
 #
-# Its root is the host's, read-only. The script mounts the file systems of vm-fstab, runs
-# the command that vm.sh left in the shared directory, writes the exit status there, and
-# ends the guest.
+# Its root is the host's, read-only; that of another architecture is its own, with this
+# repository in /mnt. The script mounts the file systems of vm-fstab, runs the command that
+# vm.sh left in the shared directory, writes the exit status there, and ends the guest.
 
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 top=${0%/scripts/*}
@@ -21,25 +21,30 @@ ln -sf pts/ptmx /dev/ptmx
 
 # The caller's directory and the repository may lie below one of them.
 mapfile -d '' -t dirs <$run/dirs
-for dir in "${dirs[@]}"; do
+if [ "$top" = /mnt ]; then
+	mkdir -p "${dirs[1]}"
+	mount --bind /mnt "${dirs[1]}"
+else for dir in "${dirs[@]}"; do
 	case $dir/ in
 	/tmp/*/ | /run/*/ | /var/tmp/*/ | /dev/*/)
 		mkdir -p "$dir"
 		mount --bind "/run/host$dir" "$dir"
 		;;
 	esac
-done
+done; fi
 
 ip link set lo up
 echo vm >/proc/sys/kernel/hostname
 
 # Take the caller's environment, except for variables that are wrong in the guest: the home
-# directory is not writable, and make's job server cannot be reached.
+# directory is not writable, make's job server cannot be reached, and a root of its own does
+# not have the caller's locale.
 mapfile -d '' -t env <$run/env
 for var in "${env[@]}"; do
 	case $var in
 	PATH=*) PATH=${var#*=}:$PATH ;;
 	HOME=* | TMPDIR=* | MAKE*=* | MFLAGS=* | PWD=* | OLDPWD=* | BASH* | SHLVL=* | _=*) ;;
+	LANG=* | LANGUAGE=* | LC_*) [ "$top" = /mnt ] || export "${var?}" ;;
 	*) export "${var?}" ;;
 	esac
 done

@@ -12,7 +12,8 @@
 #   -k  O= directory of the kernel to boot ($KERNEL, or build/kernel)
 #
 # With ARCH=arm64 or s390, the guest is emulated. Its root is build/ARCH/root, see
-# sysroot.sh, and it sees this repository, but no other files of the host.
+# sysroot.sh. Of the host, it sees only this repository, so the caller's directory has to
+# be in there.
 #
 # The guest sees the host's files read-only, with a tmpfs on /tmp, /run and /var/tmp. It
 # can write to build/out of this repository, which is /tmp/out there. CMD runs in the
@@ -146,7 +147,7 @@ env -0 >"$tmp/env"
 # "ro" and a read-only share: nothing in the guest can harm the host.
 share=security_model=none,readonly=on,multidevs=remap
 mount=trans=virtio,version=9p2000.L,msize=512000,cache=loose
-append="ignore_loglevel oops=panic panic=-1 root=root ro rootfstype=9p rootflags=$mount $args"
+append="ignore_loglevel oops=panic panic=-1 root=root ro rootfstype=9p rootflags=$mount"
 case $arch_name in
 arm64)
 	# The algorithm that the architecture has for signed pointers takes long to emulate.
@@ -165,14 +166,17 @@ s390)
 	;;
 esac
 if [ -n "$arch_name" ]; then
+	[ -e "$sysroot/.stamp" ] || die "no root at $sysroot; run 'make ARCH=$arch_name selftests'"
+	[[ $PWD/ = "$top"/* ]] || die "with ARCH, run it in $top or below"
+	# The root is read-only in the guest.
 	mkdir -p "$sysroot$top"
 	machine+=(-virtfs "local,path=$sysroot,mount_tag=root,$share"
 		  -virtfs "local,path=$top,mount_tag=top,$share")
-	append+=" init=/bin/bash -- -c \"/bin/mount -t 9p -o ro,$mount top $top"
-	append+=" && exec $top/scripts/vm-init.sh\""
+	append+=" $args init=/bin/bash -- -c \"/bin/mount -t 9p -o ro,$mount top /mnt"
+	append+=" && exec /mnt/scripts/vm-init.sh\""
 else
 	machine+=(-virtfs "local,path=/,mount_tag=root,$share")
-	append+=" init=$top/scripts/vm-init.sh"
+	append+=" init=$top/scripts/vm-init.sh $args"
 fi
 
 qemu=(

@@ -6,6 +6,7 @@
  * perf_tp_copy(), and in place. All three must give the same bytes.
  */
 
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/perf_event.h>
 #include <linux/perf_regs.h>
@@ -592,6 +593,14 @@ static void tp_set_user(struct test_tp *tp, bool user)
 #endif
 }
 
+/* There are temporary buffers only while an event of a tracepoint exists. */
+static void *test_trace_buf_get(int rctx)
+{
+	static u8 buf[PERF_MAX_TRACE_SIZE] __aligned(sizeof(u64));
+
+	return buf;
+}
+
 static struct test_tp *tp_create(struct kunit *test)
 {
 	struct test_context *t = test->priv;
@@ -613,6 +622,7 @@ static struct test_tp *tp_create(struct kunit *test)
 	tp_set_type(event, TEST_TP_USUAL, true);
 	INIT_HLIST_HEAD(&tp->head);
 	hlist_add_head(&event->hlist_entry, &tp->head);
+	kunit_activate_static_stub(test, perf_trace_buf_get, test_trace_buf_get);
 	return tp;
 }
 

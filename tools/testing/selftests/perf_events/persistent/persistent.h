@@ -693,10 +693,11 @@ static inline bool syscall_attr(struct perf_event_attr *attr)
 	return false;
 }
 
-/* An event that samples each call of a function of the kernel */
 /* The kernel's function for a system call, as for a kprobe: SYSCALL_FUNC "getppid" */
 #if defined(__x86_64__)
 #define SYSCALL_FUNC	"__x64_sys_"
+#elif defined(__i386__)
+#define SYSCALL_FUNC	"__ia32_sys_"
 #elif defined(__aarch64__)
 #define SYSCALL_FUNC	"__arm64_sys_"
 #elif defined(__s390x__)
@@ -707,6 +708,7 @@ static inline bool syscall_attr(struct perf_event_attr *attr)
 #define SYSCALL_FUNC	"sys_"
 #endif
 
+/* An event that samples each call of a function of the kernel */
 static inline int kprobe_attr(struct perf_event_attr *attr, const char *func)
 {
 	char text[16];

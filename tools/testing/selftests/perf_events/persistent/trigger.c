@@ -1584,6 +1584,7 @@ FIXTURE_VARIANT_ADD(cause, tracepoint)	{ "tracepoint", do_getppid, false };
 FIXTURE_VARIANT_ADD(cause, kprobe)	{ "kprobe", do_getppid, true };
 FIXTURE_VARIANT_ADD(cause, timer)	{ "timer", do_nothing, true };
 FIXTURE_VARIANT_ADD(cause, software)	{ "software", do_faults, true };
+FIXTURE_VARIANT_ADD(cause, counter)	{ "counter", do_nothing, true };
 
 FIXTURE_SETUP(cause)
 {
@@ -1601,6 +1602,8 @@ FIXTURE_TEARDOWN_PARENT(cause)
 
 static int cause_attr(struct perf_event_attr *attr, const char *what)
 {
+	int fd;
+
 	if (!strcmp(what, "tracepoint"))
 		return syscall_attr(attr) ? 0 : -ENOENT;
 	if (!strcmp(what, "kprobe"))
@@ -1609,6 +1612,16 @@ static int cause_attr(struct perf_event_attr *attr, const char *what)
 	if (!strcmp(what, "timer")) {
 		attr->config = PERF_COUNT_SW_CPU_CLOCK;
 		attr->sample_period = 1000000;
+	}
+	if (!strcmp(what, "counter")) {
+		/* Many guests have no counters. */
+		attr->type = PERF_TYPE_HARDWARE;
+		attr->config = PERF_COUNT_HW_CPU_CYCLES;
+		attr->sample_period = 1000000;
+		fd = event_open(attr, 0, -1, -1, 0);
+		if (fd < 0)
+			return fd;
+		close(fd);
 	}
 	return 0;
 }

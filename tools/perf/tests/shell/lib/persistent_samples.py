@@ -10,8 +10,8 @@ SAMPLE, TRACING_DATA = 9, 66
 
 
 def records(data):
-    magic, pos = struct.unpack_from('=8sQ', data)
-    if magic != b'PERFILE2' or pos != 16:
+    magic, pos = struct.unpack_from('=QQ', data)
+    if magic != 0x32454c4946524550 or pos != 16:
         sys.exit('not in pipe format')
     while pos < len(data):
         kind, _, size = struct.unpack_from('=IHH', data, pos)

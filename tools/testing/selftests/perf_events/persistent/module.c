@@ -169,8 +169,8 @@ static bool has_format(const struct content *content, const char *text)
 	return found;
 }
 
-/* Counts the samples of a tracepoint whose first field is @number. */
-static int samples_of(const struct content *content, __u16 type, __u32 number)
+/* Counts the samples of a tracepoint whose first field is @field. */
+static int samples_of(const struct content *content, __u16 type, const void *field, size_t size)
 {
 	const struct perf_event_header *header;
 	const char *at, *end;
@@ -182,8 +182,8 @@ static int samples_of(const struct content *content, __u16 type, __u32 number)
 		if (header->type != PERF_RECORD_SAMPLE)
 			continue;
 		/* The type, flags and pid come before the field. */
-		for (at = (const char *)(header + 1) + 8; at + sizeof(number) <= end; at += 4)
-			nr += !memcmp(at, &number, sizeof(number)) &&
+		for (at = (const char *)(header + 1) + 8; at + size <= end; at += 4)
+			nr += !memcmp(at, field, size) &&
 			      !memcmp(at - 8, &type, sizeof(type));
 	}
 	return nr;
@@ -192,8 +192,10 @@ static int samples_of(const struct content *content, __u16 type, __u32 number)
 /* The first module is unloaded, and another one gets its number, before anybody reads. */
 TEST_F(module, gone)
 {
+	const __u32 first[] = { 1111, 1112 };
+	const __u64 second = 2222;
 	char other[NS_ROOM], id[32];
-	int type;
+	int type, i;
 
 	type = type_of("kst_one", "kst_first");
 	ASSERT_EQ(0, make_ns(self->ns, "kst_one:kst_first"));
@@ -226,9 +228,9 @@ TEST_F(module, gone)
 	EXPECT_TRUE(has_format(&self->read, "\tfield:__data_loc char[] word;"));
 	EXPECT_TRUE(has_format(&self->read, "\nprint fmt: \"the first is %u, %s\", REC->first,"));
 	EXPECT_FALSE(has_format(&self->read, "second"));
-	EXPECT_EQ(1, samples_of(&self->read, type, 1111));
-	EXPECT_EQ(1, samples_of(&self->read, type, 1112));
-	EXPECT_EQ(0, samples_of(&self->read, type, 2222));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(1, samples_of(&self->read, type, &first[i], sizeof(first[i])));
+	EXPECT_EQ(0, samples_of(&self->read, type, &second, sizeof(second)));
 
 	ASSERT_EQ(0, read_whole(&self->read, other, "text"));
 	EXPECT_NE(NULL, strstr(self->read.text,
@@ -237,7 +239,7 @@ TEST_F(module, gone)
 	ASSERT_EQ(0, read_whole(&self->read, other, "data"));
 	EXPECT_TRUE(has_format(&self->read, "name: kst_second\n"));
 	EXPECT_FALSE(has_format(&self->read, "first"));
-	EXPECT_EQ(1, samples_of(&self->read, type, 2222));
+	EXPECT_EQ(1, samples_of(&self->read, type, &second, sizeof(second)));
 }
 
 /* Returns the body of the record with @name behind @body bytes, NULL if there is none. */

@@ -147,7 +147,7 @@ static int open_calls(struct perf_event_attr *attr, int cpu, int group_fd)
 /* The text has a line for each record, and the stream is for perf. Both go with the mapping. */
 TEST_F(ring_buffers, of_a_task)
 {
-	unsigned long long number, again;
+	unsigned long long number, again, magic;
 	void *map;
 	int fd;
 
@@ -164,7 +164,8 @@ TEST_F(ring_buffers, of_a_task)
 	call_getppid(4);
 	EXPECT_EQ(11, shown(self->dir, self->text, CALLS));
 	EXPECT_LT(0, read_all(path_of(self->dir, number, "trace"), self->text));
-	EXPECT_EQ(0, memcmp(self->text, "PERFILE2", 8));
+	memcpy(&magic, self->text, sizeof(magic));
+	EXPECT_EQ(0x32454c4946524550ULL, magic);
 	ASSERT_EQ(1, buffers_of(self->dir, &again));
 	EXPECT_EQ(number, again);
 

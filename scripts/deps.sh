@@ -25,7 +25,7 @@ packages()
 	deb) echo dpkg-dev debhelper rsync kmod cpio libssl-dev ;;
 	config) echo linux-config-6.12 ;;
 	orig) echo apt dpkg-dev ;;
-	cross) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf ;;
+	cross) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-s390x-linux-gnu ;;
 	arm64) echo gcc-aarch64-linux-gnu qemu-system-arm ;;
 	s390) echo gcc-s390x-linux-gnu qemu-system-misc ;;
 	vm) echo qemu-system-x86 iproute2 kmod ;;

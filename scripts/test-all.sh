@@ -52,6 +52,8 @@ step daemon make -s test-daemon
 step test-unpatched make -s test-unpatched
 step arm64 make -s test ARCH=arm64
 step arm64-demo make -s demo ARCH=arm64
+step s390 make -s test ARCH=s390 KERNEL=kunit
+step s390-demo make -s demo ARCH=s390 KERNEL=kunit
 step debug make -s test KERNEL=debug
 step kmemleak make -s test KERNEL=kmemleak
 step rounds make -s test-rounds KERNEL=kmemleak

@@ -9,7 +9,7 @@ ARCH_GOALS := help source kernel perf selftests demo tour test test-long test-un
 	test-exact test-rounds stress fuzz kunit vm
 ifneq ($(filter arm64 s390,$(ARCH)),)
 ifneq ($(filter-out $(ARCH_GOALS),$(MAKECMDGOALS)),)
-$(error With ARCH=$(ARCH), there are: $(ARCH_GOALS))
+$(error ARCH=$(ARCH) works with these targets alone: $(ARCH_GOALS))
 endif
 export ARCH
 endif

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Scripts source this that fetch packages of another release or architecture of Debian
-# than the system's.
+# For scripts that fetch packages of another release or architecture of Debian than the
+# system's.
 
-# apt_private DIR SUITE [ARCH]: from now on, let apt work with lists, state and cache below
-# DIR, an absolute path, so that those of the system do not change. Only the mirror is
-# taken from there. Returns 1 on failure, and says why on stderr.
+# apt_private DIR SUITE [ARCH]: write DIR/apt.conf, with which apt-get -c works with lists,
+# state and cache below DIR, an absolute path, so that those of the system do not change.
+# Only the mirror is taken from there. Returns 1 on failure, and says why on stderr.
 apt_private()
 {
 	local dir=$1 suite=$2 arch=${3:-$(dpkg --print-architecture)} mirror
@@ -23,11 +23,12 @@ apt_private()
 		return 1
 	fi
 	rm -rf "$dir"
-	mkdir -p "$dir"/{lists,cache/archives}/partial "$dir/none"
-	touch "$dir/status"
-	echo "deb [signed-by=$keyring] $mirror $suite main" >"$dir/sources.list"
+	mkdir -p "$dir"/{lists,cache/archives}/partial "$dir/none" || return 1
+	touch "$dir/status" || return 1
+	echo "deb [signed-by=$keyring] $mirror $suite main" >"$dir/sources.list" ||
+		return 1
 	# apt's own user may not be able to enter DIR, so apt must not switch to it.
-	cat >"$dir/apt.conf" <<-END
+	cat >"$dir/apt.conf" <<-END || return 1
 		APT::Architecture "$arch";
 		APT::Architectures { "$arch"; };
 		APT::Install-Recommends "false";
@@ -42,5 +43,4 @@ apt_private()
 		Dir::State::Status "$dir/status";
 		Dir::Cache "$dir/cache";
 	END
-	export APT_CONFIG=$dir/apt.conf
 }

@@ -27,8 +27,9 @@ mkdir -p "$dir"
 apt_private "$dir/apt" "$suite" || exit
 
 echo "fetch-source: $package of $suite into ${dir#"$PWD"/}"
-if ! { apt-get -q update && cd "$dir/apt" && { apt-get -q download "$package=$version" ||
-       apt-get -q download "$package"; }; } >"$dir/apt/log" 2>&1; then
+apt() { apt-get -q -c "$dir/apt/apt.conf" "$@"; }
+if ! { apt update && cd "$dir/apt" && { apt download "$package=$version" ||
+       apt download "$package"; }; } >"$dir/apt/log" 2>&1; then
 	tail -n 20 "$dir/apt/log" >&2
 	die "apt-get could not fetch $package of $suite"
 fi

@@ -36,10 +36,8 @@ die()
 # The modules of Debian 12 are too old for this kernel, so fetch those of the next release.
 fetch_modules()
 {
-	(
-		apt_private "$PWD/apt" trixie && apt-get -qq update &&
-			apt-get -qq download lttng-modules-dkms
-	) && rm -rf apt
+	apt_private "$PWD/apt" trixie && apt-get -qq -c "$PWD/apt/apt.conf" update &&
+		apt-get -qq -c "$PWD/apt/apt.conf" download lttng-modules-dkms && rm -rf apt
 }
 
 fetch()

@@ -46,7 +46,8 @@ rm -f "$sysroot/.stamp"
 rm -rf "$sysroot"
 apt_private "$dir/apt" "$suite" "$arch_debian" || exit
 # shellcheck disable=SC2086 # a list
-if ! { apt-get -q update && apt-get -q -y --download-only install $packages; } \
+if ! { apt-get -q -c "$dir/apt/apt.conf" update &&
+       apt-get -q -y -c "$dir/apt/apt.conf" --download-only install $packages; } \
      >"$dir/apt/log" 2>&1; then
 	tail -n 20 "$dir/apt/log" >&2
 	die "apt-get could not fetch the packages for $arch_name"
@@ -60,7 +61,7 @@ for deb in "$dir"/apt/cache/archives/*.deb; do
 done
 
 # What the packages' own scripts would have made
-mkdir "$sysroot/mnt"
+mkdir "$sysroot/repository"
 ln -s mawk "$sysroot/usr/bin/awk"
 ln -sf which.debianutils "$sysroot/usr/bin/which"
 cp "$sysroot/usr/share/base-passwd/passwd.master" "$sysroot/etc/passwd"

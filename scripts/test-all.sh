@@ -8,7 +8,7 @@
 # line is the summary.
 
 set -uo pipefail
-# The make that called this script has set these for its own default.
+# make exports these, and each step sets its own.
 unset KERNEL CONFIGS ARCH MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 top=$(realpath "$(dirname "$0")/..")
@@ -50,9 +50,9 @@ step readers make -s test-readers KERNEL=debug
 step check-triggers make -s check-triggers
 step daemon make -s test-daemon
 step test-unpatched make -s test-unpatched
-step arm64 make -s test ARCH=arm64
+step arm64 make -s test ARCH=arm64 TEST_CPUS=4
 step arm64-demo make -s demo ARCH=arm64
-step s390 make -s test ARCH=s390 KERNEL=kunit
+step s390 make -s test ARCH=s390 KERNEL=kunit TEST_CPUS=4
 step s390-demo make -s demo ARCH=s390 KERNEL=kunit
 step debug make -s test KERNEL=debug
 step kmemleak make -s test KERNEL=kmemleak

@@ -3,7 +3,7 @@
 # Process 1 of the guest that vm.sh starts. Do not run it by hand.
 #
 # Its root is the host's, read-only; that of another architecture is its own, with this
-# repository in /mnt. The script mounts the file systems of vm-fstab, runs the command that
+# repository in /repository. The script mounts the file systems of vm-fstab, runs the command that
 # vm.sh left in the shared directory, writes the exit status there, and ends the guest.
 
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -21,17 +21,18 @@ ln -sf pts/ptmx /dev/ptmx
 
 # The caller's directory and the repository may lie below one of them.
 mapfile -d '' -t dirs <$run/dirs
-if [ "$top" = /mnt ]; then
-	mkdir -p "${dirs[1]}"
-	mount --bind /mnt "${dirs[1]}"
-else for dir in "${dirs[@]}"; do
-	case $dir/ in
-	/tmp/*/ | /run/*/ | /var/tmp/*/ | /dev/*/)
-		mkdir -p "$dir"
-		mount --bind "/run/host$dir" "$dir"
-		;;
-	esac
-done; fi
+if [ "$top" = /repository ]; then
+	mkdir -p "${dirs[1]}" && mount --bind /repository "${dirs[1]}" || exit
+else
+	for dir in "${dirs[@]}"; do
+		case $dir/ in
+		/tmp/*/ | /run/*/ | /var/tmp/*/ | /dev/*/)
+			mkdir -p "$dir"
+			mount --bind "/run/host$dir" "$dir"
+			;;
+		esac
+	done
+fi
 
 ip link set lo up
 echo vm >/proc/sys/kernel/hostname
@@ -44,7 +45,7 @@ for var in "${env[@]}"; do
 	case $var in
 	PATH=*) PATH=${var#*=}:$PATH ;;
 	HOME=* | TMPDIR=* | MAKE*=* | MFLAGS=* | PWD=* | OLDPWD=* | BASH* | SHLVL=* | _=*) ;;
-	LANG=* | LANGUAGE=* | LC_*) [ "$top" = /mnt ] || export "${var?}" ;;
+	LANG=* | LANGUAGE=* | LC_*) [ "$top" = /repository ] || export "${var?}" ;;
 	*) export "${var?}" ;;
 	esac
 done

@@ -15,7 +15,7 @@
 # sysroot.sh. Of the host, it sees only this repository, so the caller's directory has to
 # be in there.
 #
-# The guest sees the host's files read-only, with a tmpfs on /tmp, /run and /var/tmp. It
+# On x86, the guest sees the host's files read-only, with a tmpfs on /tmp, /run and /var/tmp. It
 # can write to build/out of this repository, which is /tmp/out there. CMD runs in the
 # caller's directory with the caller's environment. Its output and exit status become
 # those of vm.sh; its input is /dev/null. Processes that CMD leaves behind are killed.
@@ -141,7 +141,8 @@ if [ $# -eq 0 ]; then
 fi
 echo "$mode" >"$tmp/mode"
 printf '%s\0' "$@" >"$tmp/argv"
-printf '%s\0' "$PWD" "$top" >"$tmp/dirs"
+cwd=$(pwd -P)
+printf '%s\0' "$cwd" "$top" >"$tmp/dirs"
 env -0 >"$tmp/env"
 
 # "ro" and a read-only share: nothing in the guest can harm the host.
@@ -150,7 +151,7 @@ mount=trans=virtio,version=9p2000.L,msize=512000,cache=loose
 append="ignore_loglevel oops=panic panic=-1 root=root ro rootfstype=9p rootflags=$mount"
 case $arch_name in
 arm64)
-	# The algorithm that the architecture has for signed pointers takes long to emulate.
+	# The architecture's own algorithm for signing pointers is slow to emulate.
 	machine=(qemu-system-aarch64 -machine "virt,gic-version=3" -cpu "max,pauth-impdef=on")
 	append+=' console=ttyAMA0'
 	;;
@@ -167,13 +168,13 @@ s390)
 esac
 if [ -n "$arch_name" ]; then
 	[ -e "$sysroot/.stamp" ] || die "no root at $sysroot; run 'make ARCH=$arch_name selftests'"
-	[[ $PWD/ = "$top"/* ]] || die "with ARCH, run it in $top or below"
+	[[ $cwd/ = "$top"/* ]] || die "with ARCH, run it in $top or below"
 	# The root is read-only in the guest.
 	mkdir -p "$sysroot$top"
 	machine+=(-virtfs "local,path=$sysroot,mount_tag=root,$share"
 		  -virtfs "local,path=$top,mount_tag=top,$share")
-	append+=" $args init=/bin/bash -- -c \"/bin/mount -t 9p -o ro,$mount top /mnt"
-	append+=" && exec /mnt/scripts/vm-init.sh\""
+	append+=" $args init=/bin/bash -- -c \"/bin/mount -t 9p -o ro,$mount top /repository"
+	append+=" && exec /repository/scripts/vm-init.sh\""
 else
 	machine+=(-virtfs "local,path=/,mount_tag=root,$share")
 	append+=" init=$top/scripts/vm-init.sh $args"

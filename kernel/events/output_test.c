@@ -6,7 +6,6 @@
  * perf_tp_copy(), and in place. All three must give the same bytes.
  */
 
-#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/perf_event.h>
 #include <linux/perf_regs.h>
@@ -593,12 +592,26 @@ static void tp_set_user(struct test_tp *tp, bool user)
 #endif
 }
 
-/* There are temporary buffers only while an event of a tracepoint exists. */
-static void *test_trace_buf_get(int rctx)
-{
-	static u8 buf[PERF_MAX_TRACE_SIZE] __aligned(sizeof(u64));
+KUNIT_DEFINE_ACTION_WRAPPER(tp_release, perf_event_release_kernel, struct perf_event *);
 
-	return buf;
+/* Temporary buffers exist as long as any event of a tracepoint does. Which one is all the same. */
+static void tp_hold_buffers(struct kunit *test)
+{
+	struct perf_event_attr attr = {
+		.type		= PERF_TYPE_TRACEPOINT,
+		.size		= sizeof(attr),
+		.disabled	= 1,
+	};
+	struct perf_event *event;
+
+	/* Skip 1, ftrace:function, which would trace all functions. */
+	attr.config = 1;
+	do {
+		attr.config++;
+		event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
+	} while (IS_ERR(event) && attr.config < U16_MAX);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(event));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, tp_release, event));
 }
 
 static struct test_tp *tp_create(struct kunit *test)
@@ -622,7 +635,7 @@ static struct test_tp *tp_create(struct kunit *test)
 	tp_set_type(event, TEST_TP_USUAL, true);
 	INIT_HLIST_HEAD(&tp->head);
 	hlist_add_head(&event->hlist_entry, &tp->head);
-	kunit_activate_static_stub(test, perf_trace_buf_get, test_trace_buf_get);
+	tp_hold_buffers(test);
 	return tp;
 }
 

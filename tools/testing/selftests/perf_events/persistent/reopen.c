@@ -169,12 +169,12 @@ TEST_F(reopen, bad_cpu)
 TEST_F(reopen, attr_bits)
 {
 	const struct perf_event_attr good = reopen_attr(self->id, 0, 0);
-	unsigned int byte, bit, flags = offsetof(struct perf_event_attr, config2);
+	unsigned int byte, bit, flags_byte = offsetof(struct perf_event_attr, config2);
 	int fd;
 
-	/* The byte with the lowest bits of config2 */
+	/* config2 has flags in its lowest byte. */
 	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-		flags += sizeof(good.config2) - 1;
+		flags_byte += sizeof(good.config2) - 1;
 	for (byte = 0; byte < sizeof(good); byte++) {
 		struct perf_event_attr attr;
 
@@ -185,7 +185,7 @@ TEST_F(reopen, attr_bits)
 		     byte < offsetof(struct perf_event_attr, __reserved_2)))
 			continue;
 		for (bit = 0; bit < 8; bit++) {
-			if (byte == flags && !bit)
+			if (byte == flags_byte && !bit)
 				continue;
 			attr = good;
 			((unsigned char *)&attr)[byte] = 1 << bit;

@@ -1563,8 +1563,16 @@ static void do_getppid(void)
 	call_getppid(1);
 }
 
-static void do_nothing(void)
+/* Cycles between samples of a counter, and nanoseconds between those of a timer */
+#define BURN_PERIOD	1000000
+
+/* Takes several of these periods. */
+static void burn(void)
 {
+	volatile unsigned int i;
+
+	for (i = 0; i < 20 * BURN_PERIOD; i++)
+		;
 }
 
 FIXTURE(cause)
@@ -1582,9 +1590,9 @@ FIXTURE_VARIANT(cause)
 
 FIXTURE_VARIANT_ADD(cause, tracepoint)	{ "tracepoint", do_getppid, false };
 FIXTURE_VARIANT_ADD(cause, kprobe)	{ "kprobe", do_getppid, true };
-FIXTURE_VARIANT_ADD(cause, timer)	{ "timer", do_nothing, true };
+FIXTURE_VARIANT_ADD(cause, timer)	{ "timer", burn, true };
 FIXTURE_VARIANT_ADD(cause, software)	{ "software", do_faults, true };
-FIXTURE_VARIANT_ADD(cause, counter)	{ "counter", do_nothing, true };
+FIXTURE_VARIANT_ADD(cause, counter)	{ "counter", burn, true };
 
 FIXTURE_SETUP(cause)
 {
@@ -1602,6 +1610,8 @@ FIXTURE_TEARDOWN_PARENT(cause)
 
 static int cause_attr(struct perf_event_attr *attr, const char *what)
 {
+	bool counted;
+	__u64 count;
 	int fd;
 
 	if (!strcmp(what, "tracepoint"))
@@ -1611,17 +1621,21 @@ static int cause_attr(struct perf_event_attr *attr, const char *what)
 	*attr = fault_attr(1);
 	if (!strcmp(what, "timer")) {
 		attr->config = PERF_COUNT_SW_CPU_CLOCK;
-		attr->sample_period = 1000000;
+		attr->sample_period = BURN_PERIOD;
 	}
 	if (!strcmp(what, "counter")) {
-		/* Many guests have no counters. */
 		attr->type = PERF_TYPE_HARDWARE;
 		attr->config = PERF_COUNT_HW_CPU_CYCLES;
-		attr->sample_period = 1000000;
+		attr->sample_period = BURN_PERIOD;
+		/* Many guests have no counters, or some that stay at 0. */
 		fd = event_open(attr, 0, -1, -1, 0);
 		if (fd < 0)
 			return fd;
+		burn();
+		counted = read(fd, &count, sizeof(count)) == sizeof(count) && count;
 		close(fd);
+		if (!counted)
+			return -ENOENT;
 	}
 	return 0;
 }

@@ -7,13 +7,14 @@ export BASE ?=
 # "make ARCH=arm64 test". Anything compiled for it is in build/ARCH or build/BASE/ARCH.
 ARCH_GOALS := help source kernel perf selftests demo tour test test-long test-unpatched \
 	test-exact test-rounds stress fuzz kunit vm
-ifneq ($(filter arm64 s390,$(ARCH)),)
+OTHER_ARCH := $(filter arm64 s390,$(ARCH))
+ifneq ($(OTHER_ARCH),)
 ifneq ($(filter-out $(ARCH_GOALS),$(MAKECMDGOALS)),)
 $(error ARCH=$(ARCH) works with these targets alone: $(ARCH_GOALS))
 endif
 export ARCH
 endif
-BUILD := build$(if $(wildcard bases/$(BASE)/BASE),/$(BASE))$(if $(filter arm64 s390,$(ARCH)),/$(ARCH))
+BUILD := build$(if $(wildcard bases/$(BASE)/BASE),/$(BASE))$(if $(OTHER_ARCH),/$(OTHER_ARCH))
 
 # Kernels other than the default. KERNEL is the O= directory, and CONFIGS are the
 # fragments of the configuration. The name of a fragment in configs/ sets both:

@@ -610,7 +610,7 @@ static void tp_hold_buffers(struct kunit *test)
 		attr.config++;
 		event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
 	} while (IS_ERR(event) && attr.config < U16_MAX);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(event));
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, event);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, tp_release, event));
 }
 

@@ -159,7 +159,7 @@ static int trace_open(struct inode *inode, struct file *file)
 	mutex_init(&trace->lock);
 	task = get_opened(file, &entry);
 	if (task) {
-		trace->stream = perf_task_stream(task, entry.number);
+		trace->stream = perf_task_stream(task, entry.number, proc_pid_ns(inode->i_sb));
 		put_task_struct(task);
 		ret = PTR_ERR_OR_ZERO(trace->stream);
 	} else {

@@ -28,6 +28,7 @@ void perf_stream_free(struct perf_stream *stream);
 int perf_task_buffers(struct task_struct *task, u64 **numbers);
 struct perf_text *perf_task_text(struct task_struct *task, u64 number,
 				 struct pid_namespace *viewer);
-struct perf_stream *perf_task_stream(struct task_struct *task, u64 number);
+struct perf_stream *perf_task_stream(struct task_struct *task, u64 number,
+				     struct pid_namespace *viewer);
 
 #endif /* _LINUX_PERF_READ_H */

@@ -37,6 +37,7 @@ int perf_pmu_type(const char *name);
 void perf_event__header_size(struct perf_event *event);
 void perf_event__id_header_size(struct perf_event *event);
 int __perf_event_set_filter(struct perf_event *event, char *filter_str);
+int perf_event_set_clock(struct perf_event *event, clockid_t clk_id);
 
 #ifdef CONFIG_PERF_EVENTS_PERSISTENT
 

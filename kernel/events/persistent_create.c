@@ -152,6 +152,10 @@ static struct perf_event *make_one(const struct perf_event_spec *spec, int cpu,
 
 	if (attr.sample_type & PERF_SAMPLE_CALLCHAIN)
 		attr.sample_max_stack = READ_ONCE(sysctl_perf_event_max_stack);
+	/* perf_persist_check_rates() has refused other frequencies that are too high. */
+	if (attr.freq)
+		attr.sample_freq = min_t(u64, attr.sample_freq,
+					 READ_ONCE(sysctl_perf_event_sample_rate));
 	if (output) {
 		attr.use_clockid = output->attr.use_clockid;
 		attr.clockid = output->attr.clockid;
@@ -245,23 +249,27 @@ static int make_events_on(struct new_events *new, struct list_head *specs, int c
 	return fail_event(new->error, ret, spec, cpu);
 }
 
-/* Refuse frequencies that perf_event_open() would refuse, but lower the default one. */
-static int check_rates(struct list_head *specs, struct perf_spec_error *error)
+/**
+ * perf_persist_check_rates - refuse frequencies that perf_event_open() would refuse
+ * @specs:	which events; the default frequency is lowered when they are made
+ * @error:	out: what is wrong, or NULL
+ *
+ * Return: 0 or -EINVAL.
+ */
+int perf_persist_check_rates(struct list_head *specs, struct perf_spec_error *error)
 {
 	unsigned int max = READ_ONCE(sysctl_perf_event_sample_rate);
 	struct perf_event_spec *spec;
 
 	list_for_each_entry(spec, specs, entry) {
-		if (!spec->attr.freq || spec->attr.sample_freq <= max)
+		if (!spec->attr.freq || spec->attr.sample_freq <= max ||
+		    spec->attr.sample_freq == PERF_SPEC_FREQ)
 			continue;
-		if (spec->attr.sample_freq != PERF_SPEC_FREQ) {
-			if (error)
-				error->spec = spec;
-			return perf_spec_fail(error, -EINVAL, spec->name,
-					      "freq= is more than kernel.perf_event_max_sample_rate, %u",
-					      max);
-		}
-		spec->attr.sample_freq = max;
+		if (error)
+			error->spec = spec;
+		return perf_spec_fail(error, -EINVAL, spec->name,
+				      "freq= is more than kernel.perf_event_max_sample_rate, %u",
+				      max);
 	}
 	return 0;
 }
@@ -358,7 +366,7 @@ long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, uns
 	if (!size || size > min_t(u64, (u64)INT_MAX / 2 << PAGE_SHIFT, ULONG_MAX / 2))
 		return perf_spec_fail(error, -EINVAL, ns->name,
 				      "the buffer size is out of range");
-	ret = check_rates(specs, error);
+	ret = perf_persist_check_rates(specs, error);
 	if (ret)
 		return ret;
 
@@ -484,7 +492,7 @@ int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error 
 
 	if (!ns)
 		return perf_spec_fail(error, -ENODEV, "perf", "the namespace was deleted");
-	ret = check_rates(specs, error);
+	ret = perf_persist_check_rates(specs, error);
 	list_for_each_entry_safe(spec, next, specs, entry) {
 		for_each_online_cpu(cpu) {
 			if (!ret)

@@ -242,7 +242,7 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 	case PERF_EVENT_IOC_RESUME:
 		return arg ? -EINVAL : perf_stop_ioctl(ns, cmd == PERF_EVENT_IOC_STOP);
 	default:
-		return perf_persist_enable(ns, cmd == PERF_EVENT_IOC_ENABLE);
+		return arg ? -EINVAL : perf_persist_enable(ns, cmd == PERF_EVENT_IOC_ENABLE);
 	}
 }
 
@@ -551,11 +551,11 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *  -EINVAL	not a name, or not a label; or a buffer is unsuitable, see SET_PERSIST
  *  -EEXIST	a namespace of that name exists
  *  -EBUSY	the namespace has a name
- *  -EPERM	another process made the namespace
+ *  -EPERM	another process or user made the namespace
  *  -EACCES	somebody has or had a buffer mapped for writing
  *
  * SET_PERSIST with an address:
- *  -ENOENT	this process has made no namespace of this id that has no name yet
+ *  -ENOENT	this process and user have made no namespace of this id that has no name yet
  *  -EEXIST	the name remembered from SET_NAME is taken
  *  -EBUSY	the event is in a namespace
  *  -EINVAL	a name is remembered from SET_NAME, and the namespace has none; or
@@ -569,7 +569,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  * PERSIST_FLAGS:
  *  -EINVAL	a flag that does not exist or can't be set
  *  -EBUSY	the namespace has a name
- *  -EPERM	another process made the namespace
+ *  -EPERM	another process or user made the namespace
  *
  * PAUSE_OUTPUT, where other errors are as for an ordinary event:
  *  -EBUSY	@arg is 0, and the namespace of the buffer is stopped: only RESUME lets the

@@ -78,7 +78,7 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 		/* Charge the opener of the file, unless the writer lacks the right. */
 		old = override_creds(perf_persist_may_spend(dir->ns) ? of->file->f_cred :
 				     current_cred());
-		ret = READ_ONCE(dir->ns->unlinked) ? -ENODEV : func(dir, strim(buf), &error);
+		ret = READ_ONCE(dir->ns->unlinked) ? -ENODEV : func(dir, perf_spec_trim(buf), &error);
 		revert_creds(old);
 		mutex_unlock(&dir->lock);
 	}
@@ -227,12 +227,12 @@ static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_e
 		cond_resched();
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		line = strim(line);
+		line = perf_spec_trim(line);
 		/* Events that the syntax cannot express are shown as a comment. */
 		if (*line == '#')
 			continue;
 		if (*line == '!')
-			ret = remove_events(dir, skip_spaces(line + 1), error);
+			ret = remove_events(dir, perf_spec_trim(line + 1), error);
 		else if (*line)
 			ret = add_events(dir, line, error);
 	}

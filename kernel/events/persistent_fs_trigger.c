@@ -12,6 +12,7 @@
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/perf_event.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -141,7 +142,9 @@ static int add_trigger(struct perf_persist_ns *ns, const struct perf_event_trigg
 				      ERR_PTR(ret));
 	list_for_each_entry(spec, specs, entry) {
 		for_each_online_cpu(cpu) {
-			ret = fire_on(ns, number, spec, cpu);
+			/* There may be many. */
+			ret = fatal_signal_pending(current) ? -EINTR :
+							      fire_on(ns, number, spec, cpu);
 			if (ret)
 				goto err_delete;
 		}
@@ -165,11 +168,11 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 		return perf_spec_fail(error, -EINVAL, line,
 				      "' : stop' or ' : snapshot' is missing");
 	*colon = '\0';
-	ret = get_action(strim(colon + 1), &arg, error);
+	ret = get_action(perf_spec_trim(colon + 1), &arg, error);
 	if (ret)
 		return ret;
 
-	line = strim(line);
+	line = perf_spec_trim(line);
 	strreplace(line, '\t', ' ');
 	/* The label is shown: writing a line that was read makes the same trigger again. */
 	if (strscpy(arg.label, line) < 0)
@@ -184,7 +187,8 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 		arg.when = PERF_TRIGGER_WHEN_SOFTLOCKUP;
 	} else {
 		arg.when = PERF_TRIGGER_WHEN_EVENT;
-		ret = perf_spec_parse(line, &specs, error);
+		ret = perf_spec_parse(line, &specs, error) ?:
+		      perf_persist_check_rates(&specs, error);
 	}
 	if (!ret)
 		ret = add_trigger(ns, &arg, &specs, error);
@@ -242,9 +246,11 @@ int perf_fs_change_triggers(struct perf_fs_dir *dir, char *text, struct perf_spe
 	int ret = 0;
 
 	while (!ret && (line = strsep(&text, "\n"))) {
-		line = strim(line);
-		if (*line == '!')
-			ret = remove_line(dir->ns, skip_spaces(line + 1), error);
+		line = perf_spec_trim(line);
+		if (fatal_signal_pending(current))
+			ret = -EINTR;
+		else if (*line == '!')
+			ret = remove_line(dir->ns, perf_spec_trim(line + 1), error);
 		else if (*line)
 			ret = add_line(dir->ns, line, error);
 	}

@@ -529,9 +529,12 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 	}
 	if (!ret) {
 		perf_persist_buffers_changed(ns);
-		/* Events of triggers that could not be made are not tried again. */
 		if (returned)
 			perf_trigger_covered(ns, cpu);
+	}
+	for (i = 0; !ret && returned && i < nr; i++) {
+		if ((!cover[i].event && !cover[i].skip) || cover[i].lost)
+			perf_trigger_not_covered(cover[i].model, cpu);
 	}
 	mutex_unlock(&perf_persist_lock);
 

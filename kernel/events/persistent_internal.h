@@ -97,6 +97,7 @@ struct ucounts;
  * @spares:	snapshots that are prepared, with empty buffers
  * @nr_spares:	how many these are
  * @want_spares: how many there should be
+ * @lacks_spares: the worker could not make all of them the last time; only for the worker
  * @trimmed:	snapshots deleted because of @keep; unmapped buffers are used again
  * @snapshot_work: shows snapshots in sysfs, makes spares, and frees @trimmed
  * @triggers:	its triggers, ordered by number
@@ -150,6 +151,7 @@ struct perf_persist_ns {
 	struct list_head	spares;
 	unsigned int		nr_spares;
 	unsigned int		want_spares;
+	bool			lacks_spares;
 	struct list_head	trimmed;
 	struct delayed_work	snapshot_work;
 
@@ -247,7 +249,6 @@ enum perf_member_state {
  * @node:	in perf_persist_ns::members
  * @filter:	text of an address or function filter, as passed to SET_FILTER;
  *		event->filter has other texts; protected by event->ctx->mutex
- * @deferred:	in perf_member_deferred, when nobody can read @missed any more
  * @name:	while it is in no namespace: name of the one that it will create, or NULL
  * @absent:	while it is in a namespace that it joined: CPUs that were offline then and
  *		have not got the same event since, or NULL
@@ -256,6 +257,7 @@ enum perf_member_state {
  * @action:	the trigger that it fires on overflow, after writing its record; or NULL
  * @missed:	what perf_event::lost_samples counted while the buffer was stopped
  * @lost_at_stop: perf_event::lost_samples at the last stop; written in any context
+ * @deferred:	in perf_member_deferred, when it has no opener and nobody can read @missed
  *
  * Fields that change are protected by perf_persist_lock. Every CPU event has a struct
  * perf_member, in a namespace or not, so it must be small.
@@ -495,6 +497,7 @@ struct perf_event_spec {
 long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, unsigned long size,
 			bool tasks, struct perf_spec_error *error);
 int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error *error);
+int perf_persist_check_rates(struct list_head *specs, struct perf_spec_error *error);
 struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu);
 struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 					       const struct perf_event_spec *spec, int cpu);
@@ -517,6 +520,7 @@ __printf(4, 5)
 int perf_spec_fail(struct perf_spec_error *error, int ret, const char *word, const char *fmt, ...);
 struct perf_event_spec *perf_spec_new(const char *name, const char *label, const char *filter,
 				      const struct perf_event_attr *attr);
+char *perf_spec_trim(char *text);
 int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_error *error);
 void perf_spec_free(struct list_head *specs);
 int perf_spec_parse_size(const char *text, unsigned long *size, struct perf_spec_error *error);
@@ -598,12 +602,14 @@ long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 bool perf_stop_now(struct perf_persist_ns *ns);
 int perf_stop_prepare(struct perf_persist_ns *ns);
 void perf_stop_unprepare(struct perf_persist_ns *ns);
+void perf_stop_rest(struct perf_persist_ns *ns);
 long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop);
 
 /* persistent_trigger.c */
 unsigned int perf_trigger_number(struct perf_member *member);
 int perf_trigger_model_cpu(struct perf_member *member, int cpu);
 void perf_trigger_covered(struct perf_persist_ns *ns, int cpu);
+void perf_trigger_not_covered(struct perf_member *model, int cpu);
 long perf_trigger_add(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
 		      u32 *number);
 long perf_trigger_add_event(struct perf_persist_ns *ns, u32 number, struct perf_event *event);

@@ -17,7 +17,7 @@
 
 /*
  * Create an event of @attr as perf_event_open() would, but disabled, and without a buffer
- * and an owner. It gets the clock and the pid namespace of @like, if that is not NULL.
+ * and an owner. It gets the pid namespace of @like, if that is not NULL.
  * perf_event_release_kernel() frees it.
  */
 static struct perf_event *make_event(struct perf_event *like, const struct perf_event_attr *attr,
@@ -36,8 +36,6 @@ static struct perf_event *make_event(struct perf_event *like, const struct perf_
 	/* That is an event for kernel use: do what perf_event_open() does in addition. */
 	ctx = perf_event_ctx_lock(event);
 	WRITE_ONCE(event->owner, NULL);
-	if (like)
-		event->clock = like->clock;
 	put_pid_ns(event->ns);
 	event->ns = get_pid_ns(like ? like->ns : &init_pid_ns);
 	perf_event__header_size(event);
@@ -48,7 +46,10 @@ static struct perf_event *make_event(struct perf_event *like, const struct perf_
 	else if (event->cpu != cpu || (is_sampling_event(event) &&
 				       event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT))
 		ret = -EOPNOTSUPP;
-	else if (filter_str)
+	/* The PMU of @like may have had no NMIs, in which not all clocks can be read. */
+	if (!ret && attr->use_clockid)
+		ret = perf_event_set_clock(event, attr->clockid);
+	if (!ret && filter_str)
 		ret = __perf_event_set_filter(event, filter_str);
 	perf_event_ctx_unlock(event, ctx);
 	if (ret) {
@@ -60,8 +61,7 @@ static struct perf_event *make_event(struct perf_event *like, const struct perf_
 
 /**
  * perf_member_make - make an event that can become a member
- * @like:	an event whose clock and pid namespace it gets, with an opener of the
- *		caller's; or NULL
+ * @like:	an event whose pid namespace it gets, with an opener of the caller's; or NULL
  * @attr:	its attributes; it is disabled, whatever @attr says
  * @filter:	its filter, as for SET_FILTER, or NULL
  * @cpu:	its CPU
@@ -73,7 +73,7 @@ static struct perf_event *make_event(struct perf_event *like, const struct perf_
  *  -EOPNOTSUPP	the PMU wants another CPU, or cannot sample
  *  -ENODEV	@cpu is offline, or the PMU is gone
  *  -ENOMEM	out of memory
- *  -EINVAL	@filter is not valid
+ *  -EINVAL	@filter is not valid, or the PMU has NMIs and the clock cannot be read there
  *  or what the PMU says
  */
 struct perf_event *perf_member_make(struct perf_event *like, const struct perf_event_attr *attr,

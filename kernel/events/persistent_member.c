@@ -461,6 +461,27 @@ void perf_persist_put_opener(struct perf_event *event)
 		perf_event_release_kernel(event);
 }
 
+/* @member has lost its last opener. If it is in a namespace without a name, take it out. */
+static void leave_unpublished(struct perf_member *member)
+{
+	struct perf_persist_ns *gone = NULL;
+
+	/*
+	 * Nobody is left who could make it join a namespace. Pairs with
+	 * smp_store_release() in perf_member_remove(), which may run for it now.
+	 */
+	if (smp_load_acquire(&member->state) == PERF_MEMBER_NONE)
+		return;
+
+	mutex_lock(&perf_persist_lock);
+	if (member->state == PERF_MEMBER_JOINED)
+		gone = perf_member_remove(member);
+	mutex_unlock(&perf_persist_lock);
+
+	if (gone)
+		perf_persist_remove(gone);
+}
+
 /**
  * perf_persistent_last_opener - drop an opener, and tell whether it was the last one
  * @event:	the event
@@ -474,7 +495,6 @@ void perf_persist_put_opener(struct perf_event *event)
 bool perf_persistent_last_opener(struct perf_event *event)
 {
 	struct perf_member *member = event->member;
-	struct perf_persist_ns *gone = NULL;
 
 	/* An event of a task: it has only one file. */
 	if (!member)
@@ -497,20 +517,7 @@ bool perf_persistent_last_opener(struct perf_event *event)
 		return false;
 	}
 
-	/*
-	 * Nobody is left who could make it join a namespace. Pairs with
-	 * smp_store_release() in perf_member_remove(), which may run for it now.
-	 */
-	if (smp_load_acquire(&member->state) == PERF_MEMBER_NONE)
-		return true;
-
-	mutex_lock(&perf_persist_lock);
-	if (member->state == PERF_MEMBER_JOINED)
-		gone = perf_member_remove(member);
-	mutex_unlock(&perf_persist_lock);
-
-	if (gone)
-		perf_persist_remove(gone);
+	leave_unpublished(member);
 	return true;
 }
 
@@ -521,8 +528,10 @@ static void put_deferred(struct work_struct *work)
 	struct llist_node *deferred = llist_del_all(&perf_member_deferred);
 	struct perf_member *member, *next;
 
-	llist_for_each_entry_safe(member, next, deferred, deferred)
-		perf_persist_put_opener(member->event);
+	llist_for_each_entry_safe(member, next, deferred, deferred) {
+		leave_unpublished(member);
+		perf_event_release_kernel(member->event);
+	}
 }
 
 static DECLARE_WORK(perf_member_put_work, put_deferred);
@@ -541,8 +550,8 @@ void perf_member_put_deferred(struct perf_member *member)
 	mutex_lock(&perf_persist_lock);
 	/* While we have the lock, a namespace that holds it remains an opener. */
 	held = member->held && member->state == PERF_MEMBER_PUBLISHED;
-	/* If ours is the last opener, no other can appear: nobody has the event open. */
-	last = !refcount_dec_not_one(&member->openers);
+	/* If it was the last opener, perf_member_hold() does not hold the member any more. */
+	last = refcount_dec_and_test(&member->openers);
 	/* The last reader may have closed its file while we were an opener. */
 	if (held)
 		perf_persist_set_wakeups(member);
@@ -885,6 +894,15 @@ bool perf_persistent_keep_filter(struct perf_event *event, char *filter_str)
 	return true;
 }
 
+static bool has_filter(struct perf_event *event)
+{
+#ifdef CONFIG_EVENT_TRACING
+	return READ_ONCE(event->filter);
+#else
+	return false;
+#endif
+}
+
 static const char *filter_text(struct perf_member *member)
 {
 #ifdef CONFIG_EVENT_TRACING
@@ -906,12 +924,23 @@ static const char *filter_text(struct perf_member *member)
  */
 char *perf_member_copy_filter(struct perf_member *member)
 {
-	struct perf_event_context *ctx = perf_event_ctx_lock(member->event);
-	const char *text = filter_text(member);
-	char *copy = kstrdup(text, GFP_KERNEL);
+	struct perf_event *event = member->event;
+	struct perf_event_context *ctx;
+	const char *text;
+	char *copy;
 
+	for (;;) {
+		ctx = perf_event_ctx_lock(event);
+		text = filter_text(member);
+		if (text || !has_filter(event))
+			break;
+		/* Its setter is about to lock ctx->mutex again, see __perf_event_set_filter(). */
+		perf_event_ctx_unlock(event, ctx);
+		cond_resched();
+	}
+	copy = kstrdup(text, GFP_KERNEL);
 	if (text && !copy)
 		copy = ERR_PTR(-ENOMEM);
-	perf_event_ctx_unlock(member->event, ctx);
+	perf_event_ctx_unlock(event, ctx);
 	return copy;
 }

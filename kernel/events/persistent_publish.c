@@ -26,9 +26,11 @@
 #include "persistent_internal.h"
 #include "read.h"
 
+/* A process that is another user now would pay for the first buffers, the creator for others. */
 static bool is_creator(struct perf_persist_ns *ns)
 {
-	return ns->creator == task_tgid(current);
+	return ns->creator == task_tgid(current) && uid_eq(ns->cred->euid, current_euid()) &&
+	       ns->cred->ucounts == current_ucounts();
 }
 
 /*

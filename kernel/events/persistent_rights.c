@@ -369,7 +369,7 @@ bool perf_persistent_keeps_output(struct perf_event *event)
  * events may have begun to write to @rb. Check the rights for these with the creds of
  * @file. The rights for the event itself are not checked again.
  */
-static int reader_may_map(struct file *file, struct perf_member *member, struct perf_buffer *rb)
+static int opener_may_map(struct file *file, struct perf_member *member, struct perf_buffer *rb)
 {
 	unsigned int others = atomic_read(&rb->needs) & ~READ_ONCE(member->needs);
 	const struct cred *old;
@@ -395,9 +395,9 @@ static int reader_may_map(struct file *file, struct perf_member *member, struct 
  *  -ENODEV	the event was deleted, or the file is for reading only and the event is no
  *		longer in a published namespace
  *  -EBUSY	a published member has no buffer, or writes to the buffer of another member
- *  -EACCES	a mapping for writing of a buffer that a namespace holds; or the file is for
- *		reading only, and its opener lacks a right for another event that wrote to
- *		the buffer; then also -EPERM
+ *  -EACCES	a mapping for writing of a buffer that a namespace holds; or who opened the
+ *		file lacks a right for another event that wrote to the buffer; then also
+ *		-EPERM
  *  -EINVAL	a mapping for writing whose size is not that of the buffer
  */
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma)
@@ -416,7 +416,7 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 			if (!member->rb || !rb)
 				return -EBUSY;
 			/* Not of member->rb, which a snapshot may be replacing. */
-			ret = may_change ? 0 : reader_may_map(vma->vm_file, member, rb);
+			ret = opener_may_map(vma->vm_file, member, rb);
 			if (ret)
 				return ret;
 			break;

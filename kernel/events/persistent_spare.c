@@ -513,6 +513,9 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
  * Spares
  */
 
+/* The memory may be there later, and a reader may let go of a snapshot. */
+#define PERF_SPARES_RETRY	(10 * HZ)
+
 static const struct perf_snapshot_sizes same_sizes;
 
 /**
@@ -676,15 +679,21 @@ static void snapshot_worker(struct work_struct *work)
 {
 	struct perf_persist_ns *ns = container_of(to_delayed_work(work), struct perf_persist_ns,
 						  snapshot_work);
-	bool again = list_snapshots(ns);
+	unsigned long delay = list_snapshots(ns) ? HZ : 0;
 	int ret = refill_spares(ns);
 
-	if (ret && ret != -ENODEV)
+	if (ret == -ENODEV)
+		ret = 0;
+	/* Say it once, and not again each time that it fails. */
+	if (ret && !ns->lacks_spares)
 		pr_notice_ratelimited("perf: persistent/%s/: cannot allocate all spares: %pe\n",
 				      ns->name, ERR_PTR(ret));
+	ns->lacks_spares = ret;
+	if (ret && !delay)
+		delay = PERF_SPARES_RETRY;
 	remove_trimmed(ns);
 	/* Keep the reference for the next run, unless others have queued it with their own. */
-	if (!again || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, HZ))
+	if (!delay || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, delay))
 		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */
 }
 

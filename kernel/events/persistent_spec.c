@@ -407,22 +407,40 @@ static int check_filter(struct spec_line *line)
 	return 0;
 }
 
+/* isspace() also takes a byte of some characters of UTF-8 for a blank. */
+static const char blanks[] = " \t\r\n";
+
+/**
+ * perf_spec_trim - remove blanks around a text
+ * @text:	the text, which loses those at its end
+ *
+ * Return: its first other character.
+ */
+char *perf_spec_trim(char *text)
+{
+	size_t len;
+
+	text += strspn(text, blanks);
+	for (len = strlen(text); len && strchr(blanks, text[len - 1]); len--)
+		;
+	text[len] = '\0';
+	return text;
+}
+
 static int parse_line(struct spec_line *line, char *text)
 {
 	char *rest, *terms;
 	int ret = 0;
 
-	line->name = strim(text);
-	rest = line->name;
-	while (*rest && !isspace(*rest))
-		rest++;
-	if (*rest) {
+	line->name = perf_spec_trim(text);
+	rest = strpbrk(line->name, blanks);
+	if (rest) {
 		*rest++ = '\0';
-		rest = skip_spaces(rest);
-		if (strncmp(rest, "if", 2) || (rest[2] && !isspace(rest[2])))
+		rest += strspn(rest, blanks);
+		if (strncmp(rest, "if", 2) || (rest[2] && !strchr(blanks, rest[2])))
 			return perf_spec_fail(line->error, -EINVAL, rest,
 					      "only 'if FILTER' can follow an event");
-		line->filter = skip_spaces(rest + 2);
+		line->filter = rest + 2 + strspn(rest + 2, blanks);
 	}
 
 	terms = strchr(line->name, '/');

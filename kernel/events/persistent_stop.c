@@ -19,11 +19,13 @@
 /**
  * struct perf_stop_list - the events of a namespace that a trigger can stop
  * @rcu:	frees it
+ * @partial:	members came that are not in the list, as there was no memory for a new one
  * @nr:		number of events
- * @events:	the events of all members; some have no buffer
+ * @events:	the events of all members, some without a buffer; NULL: it has left
  */
 struct perf_stop_list {
 	struct rcu_head		rcu;
+	bool			partial;
 	unsigned int		nr;
 	struct perf_event	*events[] __counted_by(nr);
 };
@@ -35,12 +37,13 @@ struct perf_stop_list {
  * Called in any context. Afterwards no record begins in any of the buffers. A record that
  * has begun is completed within an RCU grace period.
  *
- * Return: false if there is no list of events to stop, as there was no memory for it when
- * members came.
+ * Return: false if some events could not be stopped, as there was no memory for a list of them
+ * when members came. perf_stop_rest() stops these.
  */
 bool perf_stop_now(struct perf_persist_ns *ns)
 {
 	struct perf_stop_list *list;
+	struct perf_event *event;
 	struct perf_buffer *rb;
 	unsigned int i;
 
@@ -51,8 +54,10 @@ bool perf_stop_now(struct perf_persist_ns *ns)
 
 	/* Records that are not written from here on count as missed, not as lost. */
 	for (i = 0; !READ_ONCE(ns->stopped) && i < list->nr; i++) {
-		atomic64_set(&list->events[i]->member->lost_at_stop,
-			     atomic64_read(&list->events[i]->lost_samples));
+		event = READ_ONCE(list->events[i]);
+		if (event)
+			atomic64_set(&event->member->lost_at_stop,
+				     atomic64_read(&event->lost_samples));
 	}
 
 	do {
@@ -63,32 +68,54 @@ bool perf_stop_now(struct perf_persist_ns *ns)
 		/* For a member that is not in this list, follow_stop() sees ns->stopped. */
 		list = rcu_dereference(ns->stop_list) ?: list;
 		for (i = 0; i < list->nr; i++) {
-			rb = READ_ONCE(list->events[i]->rb);
+			event = READ_ONCE(list->events[i]);
+			rb = event ? READ_ONCE(event->rb) : NULL;
 			if (rb)
 				rb_freeze(rb);
 		}
 		/* Pairs with smp_mb() in resume(), which may have thawed some of them. */
 		smp_mb();
 	} while (!READ_ONCE(ns->stopped));
-	return true;
+	return !READ_ONCE(list->partial);
 }
 
-/* Called when members came or left. Returns -ENOMEM if triggers cannot stop the namespace. */
+/* There is no memory for a new list: take out of the old one what has left. */
+static void shrink_stop_list(struct perf_persist_ns *ns)
+{
+	struct perf_stop_list *list = rcu_dereference_protected(ns->stop_list,
+								lockdep_is_held(&perf_persist_lock));
+	unsigned int i;
+
+	if (!list)
+		return;
+	WRITE_ONCE(list->partial, true);
+	for (i = 0; i < list->nr; i++) {
+		struct perf_event *event = list->events[i];
+
+		/* The event of a member that leaves is freed a grace period later. */
+		if (event && !perf_persist_find_member(ns, event->id))
+			WRITE_ONCE(list->events[i], NULL);
+	}
+}
+
+/*
+ * Called when members came or left. Returns -ENOMEM if triggers cannot stop all of them at
+ * once.
+ */
 static int update_stop_list(struct perf_persist_ns *ns)
 {
 	struct perf_stop_list *list = NULL, *old;
 	struct perf_member *member;
 	unsigned int nr;
-	int ret = 0;
 
 	assert_registry();
 	if (ns->nr_stoppers) {
 		nr = perf_persist_count_members(ns);
 		list = kvzalloc(struct_size(list, events, nr), PERF_PERSIST_GFP);
-		if (!list)
-			ret = -ENOMEM;
-	}
-	if (list) {
+		if (!list) {
+			shrink_stop_list(ns);
+			return -ENOMEM;
+		}
 		list->nr = nr;
 		nr = 0;
 		for_each_ns_member(member, ns)
@@ -98,7 +125,7 @@ static int update_stop_list(struct perf_persist_ns *ns)
 	old = rcu_replace_pointer(ns->stop_list, list, lockdep_is_held(&perf_persist_lock));
 	if (old)
 		kvfree_rcu(old, rcu);
-	return ret;
+	return 0;
 }
 
 /**
@@ -158,6 +185,28 @@ static void stop(struct perf_persist_ns *ns)
 		atomic64_set(&member->lost_at_stop, atomic64_read(&member->event->lost_samples));
 	/* Pairs with smp_load_acquire() in perf_member_missed(). */
 	smp_store_release(&ns->stopped, true);
+	follow_stop(ns);
+}
+
+/**
+ * perf_stop_rest - stop the events that perf_stop_now() could not stop
+ * @ns:		the namespace, with the lock held
+ *
+ * Records until now count as written or lost, not as missed.
+ */
+void perf_stop_rest(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+
+	assert_registry();
+	/* Somebody may have resumed it. */
+	if (!READ_ONCE(ns->stopped))
+		return;
+	for_each_ns_member(member, ns) {
+		if (member->rb && !READ_ONCE(member->rb->paused))
+			atomic64_set(&member->lost_at_stop,
+				     atomic64_read(&member->event->lost_samples));
+	}
 	follow_stop(ns);
 }
 
@@ -235,7 +284,7 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 	int ret = update_stop_list(ns);
 
 	if (ret)
-		pr_notice_ratelimited("perf: persistent/%s/: its triggers cannot stop it: %pe\n",
+		pr_notice_ratelimited("perf: persistent/%s/: its triggers stop new events late: %pe\n",
 				      ns->name, ERR_PTR(ret));
 }
 

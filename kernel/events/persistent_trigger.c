@@ -47,11 +47,10 @@
 
 /*
  * A trigger that acted rests for PERF_TRIGGER_REST_NS, and for PERF_TRIGGER_REST times as long
- * as the action took, at most PERF_TRIGGER_TOOK_MAX_NS.
+ * as the action took.
  */
 #define PERF_TRIGGER_REST_NS	(10ULL * NSEC_PER_MSEC)
 #define PERF_TRIGGER_REST	4
-#define PERF_TRIGGER_TOOK_MAX_NS	(2ULL * NSEC_PER_SEC)
 
 /**
  * struct perf_trigger - when something happens, do something
@@ -137,6 +136,9 @@ static bool is_spent(struct perf_trigger *trigger)
 
 static bool may_start(struct perf_trigger *trigger, u64 now)
 {
+	/* What is stopped already cannot be stopped by this event. */
+	if (trigger->arg.action == PERF_TRIGGER_DO_STOP && READ_ONCE(trigger->ns->stopped))
+		return false;
 	return now >= READ_ONCE(trigger->not_before) && !is_spent(trigger);
 }
 
@@ -293,13 +295,13 @@ static void trigger_worker(struct work_struct *work)
 	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT) {
 		wait_for_records(trigger);
 		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_mono);
-	} else if (!trigger->stopped) {
-		ret = -ENOMEM;
 	}
 
 	mutex_lock(&perf_persist_lock);
+	if (arg->action == PERF_TRIGGER_DO_STOP && !trigger->stopped)
+		perf_stop_rest(ns);
 	now = ktime_get_boottime_ns();
-	took = min(ktime_get_ns() - start, PERF_TRIGGER_TOOK_MAX_NS);
+	took = ktime_get_ns() - start;
 	if (ret) {
 		/* A failure does not count for the cool-down or for arg->times. */
 		WRITE_ONCE(trigger->started, trigger->started - 1);
@@ -422,6 +424,20 @@ void perf_trigger_covered(struct perf_persist_ns *ns, int cpu)
 	assert_registry();
 	list_for_each_entry(trigger, &ns->triggers, entry)
 		cpumask_clear_cpu(cpu, &trigger->missed);
+}
+
+/**
+ * perf_trigger_not_covered - an event of a trigger could not be made on a CPU
+ * @model:	the member that has the event on another CPU, with the lock held
+ * @cpu:	the CPU; it is tried again when it returns the next time
+ *
+ * Called after perf_trigger_covered().
+ */
+void perf_trigger_not_covered(struct perf_member *model, int cpu)
+{
+	assert_registry();
+	if (model->action)
+		cpumask_set_cpu(cpu, &model->action->trigger->missed);
 }
 
 static void link_action(struct perf_trigger *trigger, struct perf_action *action,
@@ -649,6 +665,10 @@ static int check_event(struct perf_event *event)
 	 * that is_default_overflow_handler() knows.
 	 */
 	if (!event->member || (attr->type == PERF_TYPE_BREAKPOINT && !IS_ENABLED(CONFIG_X86)))
+		return -EOPNOTSUPP;
+	/* These have no overflow: a BPF program writes the record, or nobody. */
+	if (attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_BPF_OUTPUT ||
+						 attr->config == PERF_COUNT_SW_DUMMY))
 		return -EOPNOTSUPP;
 	/*
 	 * A PMU that writes samples to memory in batches calls the overflow handler only for

@@ -141,9 +141,9 @@ bool perf_trigger_ioctl_reads(unsigned int cmd)
  *  -E2BIG	the structure is larger than a page, or a field that the kernel does
  *		not know is not 0; its size now holds the size that the kernel knows
  *  -EOPNOTSUPP	@ns is a snapshot; or the event is one of a task, of a group, with
- *		an AUX area or sigtrap, a breakpoint on anything but x86, or
- *		precise with a period and without wakeup_events, as the PMU may
- *		then pass several samples at once
+ *		an AUX area or sigtrap, a breakpoint on anything but x86, one that never
+ *		overflows (bpf-output, dummy), or precise with a period and without
+ *		wakeup_events, as the PMU may then pass several samples at once
  *  -EBADF	the descriptor is not one of an event
  *  -EACCES	the file of the event is open for reading only, or the caller lacks
  *		CAP_PERFMON

@@ -178,9 +178,9 @@ perf_copy_events_end(const struct perf_copy_events *events)
  *		of a recorded task
  * @copied:	the source is a single buffer, copied in advance. @copy hands over this copy
  *		and the pages that are reserved for it
- * @viewer:	the reader's pid namespace: names of living tasks that are visible there are
- *		looked up one by one; NULL: do not look them up
- * @clock_offset: only with @viewer: add it to CLOCK_MONOTONIC to get the time of a record
+ * @viewer:	the reader's pid namespace: no other living tasks are named; NULL: all are
+ * @names:	look up the names of living tasks one by one; only with @viewer
+ * @clock_offset: only with @names: add it to CLOCK_MONOTONIC to get the time of a record
  *
  * All callbacks are called without a lock.
  */
@@ -195,6 +195,7 @@ struct perf_copy_source {
 	u64			before;
 	bool			copied;
 	struct pid_namespace	*viewer;
+	bool			names;
 	s64			clock_offset;
 };
 

@@ -651,6 +651,7 @@ struct perf_stream *perf_stream_make(struct perf_copy_source *source, int cpu)
 	xa_init_flags(&stream->told, XA_FLAGS_ACCOUNT);
 	stream->living = (struct perf_living){
 		.pid_ns	= events->nr ? events->all[0].pid_ns : NULL,
+		.viewer	= source->viewer,
 		.before	= source->before,
 		.recorded = source->copied,
 		.told	= &stream->told,

@@ -95,6 +95,7 @@ struct perf_modules {
 /**
  * struct perf_living - a walk over the living tasks, which adds them to the stream
  * @pid_ns:	the pid namespace of the tasks and of their pids
+ * @viewer:	skip tasks that are not visible in this pid namespace, unless it is NULL
  * @before:	skip tasks that started at or after this time, in ns of CLOCK_BOOTTIME: they may
  *		have reused the pid of a recorded task
  * @recorded:	skip processes that have no records
@@ -104,6 +105,7 @@ struct perf_modules {
  */
 struct perf_living {
 	struct pid_namespace	*pid_ns;
+	struct pid_namespace	*viewer;
 	u64			before;
 	bool			recorded;
 	struct xarray		*told;

@@ -434,17 +434,23 @@ static int add_living(struct perf_out *out, struct task_struct *task, struct per
 {
 	unsigned long told = told_of(living, living->tid);
 	u32 pid = task_tgid_nr_ns(task, living->pid_ns);
+	unsigned long address = living->address;
 
+	/* If this is another task with the same tid, next_living() must not return it again. */
+	living->address = 0;
 	/* @pid is 0 if the task has exited. Its pid may be a reused one if it is too new. */
 	if (!pid || task->start_boottime >= living->before)
 		return 0;
+	if (living->viewer && !task_pid_nr_ns(task, living->viewer))
+		return 0;
 	if (living->recorded && !(told_of(living, pid) & PERF_TOLD_RUNS))
 		return 0;
-	if (!(told & PERF_TOLD_NAME) && !living->address && perf_may_know_name(task))
+	if (!(told & PERF_TOLD_NAME) && !address && perf_may_know_name(task))
 		add_comm(out, task, pid, living->tid);
-	if (pid == living->tid && !(told & PERF_TOLD_MAPS))
-		return add_maps(out, task, living, enough);
-	return 0;
+	if (pid != living->tid || told & PERF_TOLD_MAPS)
+		return 0;
+	living->address = address;
+	return add_maps(out, task, living, enough);
 }
 
 /**

@@ -336,8 +336,7 @@ static void free_source(struct perf_copy_source *source)
 	perf_copy_free(from->copy);
 	perf_copy_unreserve(from->pages);
 	perf_copy_put_events(from->events);
-	if (from->source.viewer)
-		put_pid_ns(from->source.viewer);
+	put_pid_ns(from->source.viewer);
 	if (from->ucounts) {
 		dec_rlimit_ucounts(from->ucounts, UCOUNT_RLIMIT_MEMLOCK, from->charged);
 		put_ucounts(from->ucounts);
@@ -627,8 +626,7 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
  * A living task may give its name only to records since its start. If somebody can set the
  * clock of the records, their times cannot be compared with the start of the task.
  */
-static void set_viewer(struct task_source *from, struct perf_event *event,
-		       struct pid_namespace *viewer)
+static void allow_names(struct task_source *from, struct perf_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
 	u64 begin;
@@ -636,7 +634,7 @@ static void set_viewer(struct task_source *from, struct perf_event *event,
 	if (attr->use_clockid &&
 	    (attr->clockid == CLOCK_REALTIME || attr->clockid == CLOCK_TAI))
 		return;
-	from->source.viewer = get_pid_ns(viewer);
+	from->source.names = true;
 	/*
 	 * Read CLOCK_MONOTONIC first. A delay between the two reads makes tasks look
 	 * younger, so that they name fewer records.
@@ -663,13 +661,14 @@ static struct perf_copy_source *make_source(struct task_struct *task, u64 number
 		.free		= free_source,
 		.before		= ktime_get_boottime_ns(),
 		.copied		= true,
+		.viewer		= get_pid_ns(viewer),
 	};
 	ret = find_buffer(&search, task);
 	if (!ret)
 		ret = find_events(from, &search);
 	/* All events of a buffer have the same clock. */
-	if (!ret && viewer)
-		set_viewer(from, search.files[0]->private_data, viewer);
+	if (!ret)
+		allow_names(from, search.files[0]->private_data);
 	/* Put the files before the copy, so that the task can close its events meanwhile. */
 	put_files(&search);
 	if (!ret)
@@ -715,14 +714,17 @@ struct perf_text *perf_task_text(struct task_struct *task, u64 number,
  * perf_task_stream - copy a ring buffer that a task has open, for perf
  * @task:	the task, with a reference of the caller's
  * @number:	number of the buffer, see perf_task_buffers()
+ * @viewer:	the reader's pid namespace. The stream has names and maps of living tasks only
+ *		if they are visible there
  *
  * Called without a lock, with the reader's creds. The reader is charged for the copy.
  *
  * Return: the stream, or see perf_task_text().
  */
-struct perf_stream *perf_task_stream(struct task_struct *task, u64 number)
+struct perf_stream *perf_task_stream(struct task_struct *task, u64 number,
+				     struct pid_namespace *viewer)
 {
-	struct perf_copy_source *source = make_source(task, number, NULL);
+	struct perf_copy_source *source = make_source(task, number, viewer);
 
 	return IS_ERR(source) ? ERR_CAST(source) : perf_stream_make(source, -1);
 }

@@ -317,7 +317,11 @@ static bool is_older(const void *a, const void *b, void *args)
 {
 	const struct text_copy *x = a, *y = b;
 
-	return x->time < y->time || (x->time == y->time && x->copy->cpu < y->copy->cpu);
+	if (x->time != y->time)
+		return x->time < y->time;
+	if (x->copy->cpu != y->copy->cpu)
+		return x->copy->cpu < y->copy->cpu;
+	return x->copy->owner < y->copy->owner;
 }
 
 static void swap_copies(void *a, void *b, void *args)
@@ -613,7 +617,7 @@ static int add_visible(struct perf_text *text)
 {
 	int i, ret = 0;
 
-	for (i = 0; !ret && text->source->viewer && i < text->heap.nr; i++)
+	for (i = 0; !ret && text->source->names && i < text->heap.nr; i++)
 		ret = perf_comms_add_visible(text->comms, text->events,
 					     text->heap.data[i].copy, text->source);
 	return ret;

@@ -110,7 +110,8 @@ static u16 tp_misc(struct perf_event *event)
 	if (perf_guest_state())
 		return PERF_RECORD_MISC_KERNEL;
 	perf_fetch_caller_regs(&regs);
-	return perf_misc_flags(event, &regs);
+	/* Some architectures do not fill in the registers. */
+	return user_mode(&regs) ? PERF_RECORD_MISC_KERNEL : perf_misc_flags(event, &regs);
 }
 
 /**
@@ -575,7 +576,8 @@ static noinline void tp_end_first(struct perf_tp_sample *sample)
 			return tp_end_many(sample, event);
 		if (tp_copy_first(sample, event))
 			continue;
-		if (!READ_ONCE(event->tp_plan))
+		/* In a small buffer there is no room beside the record that is in place. */
+		if (!READ_ONCE(event->tp_plan) || READ_ONCE(event->rb) == sample->first_rb)
 			return tp_end_many(sample, event);
 		perf_tp_event_one(event, sample->record, sample->size, sample->regs);
 	}

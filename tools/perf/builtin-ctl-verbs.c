@@ -10,6 +10,7 @@
 #include "builtin-ctl.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,17 +73,50 @@ static int count_names(char * const *names)
 	return nr;
 }
 
+static bool is_given(const char *name)
+{
+	for (int i = 0; i < perf_ctl.nr_args; i++) {
+		if (!strcmp(perf_ctl.args[i], name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Open each namespace first, to report missing ones by name before anything is printed. What
+ * a pattern has matched may be gone already: move it behind the others. @ids: out, or NULL.
+ * Returns the number of namespaces that are there, or an error that was reported.
+ */
+static int check_names(int nr, const char **names, u64 *ids)
+{
+	struct persistent_ns *ns;
+	int left = 0, err;
+
+	for (int i = 0; i < nr; i++) {
+		const char *name = names[i];
+
+		err = persistent_ns__lookup(name, /*write=*/false, &ns);
+		if (err == -ENOENT && !is_given(name))
+			continue;
+		if (err)
+			return persistent__err_open(err, name);
+		if (ids)
+			ids[left] = ns->id;
+		persistent_ns__close(ns);
+		names[i] = names[left];
+		names[left++] = name;
+	}
+	if (!left) {
+		pr_err("All namespaces that matched are gone by now.\n");
+		return -ENOENT;
+	}
+	return left;
+}
+
 static int list_names(int nr, const char **names, enum persistent_list_format format)
 {
-	/* Open each namespace first to report missing ones before the listing starts. */
-	for (int i = 0; i < nr; i++) {
-		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/false);
-
-		if (!ns)
-			return -1;
-		persistent_ns__close(ns);
-	}
-	return persistent__print_list((char **)names, nr, format, perf_ctl.contents);
+	nr = check_names(nr, names, NULL);
+	return nr < 0 ? nr : persistent__print_list((char **)names, nr, format, perf_ctl.contents);
 }
 
 int perf_ctl__list(int argc, const char **argv)
@@ -113,13 +147,16 @@ int perf_ctl__show(int nr_names __maybe_unused, const char **names)
 	return persistent__print_text(names[0], &opts);
 }
 
-/* Make the event list for perf record. */
-static char *read_events(int nr_names, const char **names)
+/*
+ * Make the event list for perf record. sysfs shows the name of a snapshot a moment later than
+ * the kernel knows its id.
+ */
+static char *read_events(int nr, const u64 *ids)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	for (int i = 0; i < nr_names; i++)
-		strbuf_addf(&sb, "%s" PERSISTENT_PMU "/%s/", i ? "," : "", names[i]);
+	for (int i = 0; i < nr; i++)
+		strbuf_addf(&sb, "%s" PERSISTENT_PMU "/config=%#" PRIx64 "/", i ? "," : "", ids[i]);
 	return strbuf_detach(&sb, NULL);
 }
 
@@ -138,27 +175,24 @@ int perf_ctl__read(int nr_names, const char **names)
 		{ "--to", perf_ctl.to },
 		{ "--max-size", perf_ctl.max_size },
 	};
-	const char **argv;
-	u64 max_size;
-	char *events;
+	const char **argv = calloc(4 + 2 * ARRAY_SIZE(options), sizeof(*argv));
+	u64 *ids = calloc(nr_names, sizeof(*ids)), max_size;
+	char *events = NULL;
 	int argc = 0, err = -ENOMEM;
 
+	if (!argv || !ids)
+		goto out;
+
 	/* Refuse a bad size here, as perf record would print its own usage. */
+	err = -EINVAL;
 	if (perf_ctl.max_size && parse_size_option("--max-size", perf_ctl.max_size, &max_size))
-		return -1;
-
-	/* Open each namespace first to report missing ones by name, not as an event. */
-	for (int i = 0; i < nr_names; i++) {
-		struct persistent_ns *ns = persistent_ns__open(names[i], /*write=*/false);
-
-		if (!ns)
-			return -1;
-		persistent_ns__close(ns);
-	}
-
-	argv = calloc(4 + 2 * ARRAY_SIZE(options), sizeof(*argv));
-	events = read_events(nr_names, names);
-	if (!argv || !events)
+		goto out;
+	err = check_names(nr_names, names, ids);
+	if (err < 0)
+		goto out;
+	events = read_events(err, ids);
+	err = -ENOMEM;
+	if (!events)
 		goto out;
 
 	argv[argc++] = "record";
@@ -173,6 +207,7 @@ int perf_ctl__read(int nr_names, const char **names)
 	err = cmd_record(argc, argv);
 out:
 	free(events);
+	free(ids);
 	free(argv);
 	return err;
 }

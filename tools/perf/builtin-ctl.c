@@ -510,6 +510,8 @@ static int run_on_names(const struct verb *verb, int argc, const char **argv)
 	if (verb->run == perf_ctl__delete)
 		return verb->run(argc, argv);
 
+	perf_ctl.nr_args = argc;
+	perf_ctl.args = argv;
 	names = persistent__expand_names(argc, argv, verb->live);
 	if (!names)
 		return EXIT_FAILED;

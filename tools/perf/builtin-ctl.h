@@ -16,6 +16,8 @@ struct persistent_ns;
 
 /* The parsed command line */
 struct perf_ctl {
+	int		 nr_args;	/* names as they were given, with patterns */
+	const char	**args;
 	const char	*word;		/* the command, NULL: an option says what to do */
 	bool		 list;
 	bool		 show;

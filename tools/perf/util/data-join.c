@@ -60,7 +60,7 @@ static const char *check_header(const struct join_file *file)
 		return "it was not written by 'perf record' in the byte order of this machine";
 	if (header->size != sizeof(*header))
 		return "it was written to a pipe, or by another version of perf";
-	if (!is_within(header->data.offset, header->data.size, file->size))
+	if (header->data.offset > file->size)
 		return "its end is missing";
 	if (header->data.offset < sizeof(*header) ||
 	    header->attr_size < PERF_ATTR_SIZE_VER0 + sizeof(struct perf_file_section) ||
@@ -84,6 +84,17 @@ static int look_at(int fd, struct perf_file_header *header, struct stat *st)
 	if (!S_ISREG(st->st_mode))
 		return 0;
 	return pread(fd, header, sizeof(*header), 0) < 0 ? -1 : fstat(fd, st);
+}
+
+/* The end may be missing: after a power failure, a file may be shorter than its header says. */
+static void find_end(struct join_file *file)
+{
+	const struct perf_file_section *data = &file->header->data;
+	u64 room = file->size - data->offset;
+
+	/* A size of 0 means that perf was killed: the rest of the file is data. */
+	file->data_end = data->offset + (data->size ? min(data->size, room) : room);
+	file->nr_cut = data->size > room ? data->size - room : 0;
 }
 
 static int map_file(struct join_file *file, const char *path, bool force, bool silent)
@@ -119,9 +130,7 @@ static int map_file(struct join_file *file, const char *path, bool force, bool s
 	if (!wrong)
 		wrong = check_header(file);
 	if (!wrong)
-		/* A size of 0 means that perf was killed: the rest of the file is data. */
-		file->data_end = file->header->data.size ?
-				 file->header->data.offset + file->header->data.size : file->size;
+		find_end(file);
 	if (wrong) {
 		err = -EINVAL;
 		if (!silent)
@@ -171,15 +180,16 @@ static const struct join_file *find_most(const struct data_join *join)
 	return most;
 }
 
-bool data_join__same(const char *path, const char *other)
+int data_join__same(const char *path, const char *other)
 {
 	struct join_file a = {}, b = {};
-	bool same = !map_file(&a, path, /*force=*/true, /*silent=*/true) &&
-		    !map_file(&b, other, /*force=*/true, /*silent=*/true) && is_same(&a, &b);
+	int err = map_file(&a, path, /*force=*/true, /*silent=*/true) ?:
+		  map_file(&b, other, /*force=*/true, /*silent=*/true);
+	int ret = err ?: is_same(&a, &b);
 
 	unmap_file(&a);
 	unmap_file(&b);
-	return same;
+	return ret;
 }
 
 static int add_evsel(struct evlist *evlist, const struct join_file *file, u64 pos)
@@ -337,7 +347,7 @@ static int find_records(struct data_join *join, u32 nr)
 		if (err)
 			return err;
 	}
-	file->nr_cut = file->data_end - pos;
+	file->nr_cut += file->data_end - pos;
 	return 0;
 }
 
@@ -451,7 +461,7 @@ int data_join__open(struct data_join *join, const char * const *paths, int nr)
 	for (int i = 0; i < nr && !err; i++) {
 		err = find_records(join, i);
 		if (!err && join->files[i].nr_cut)
-			pr_warning("WARNING: %s ends within a record, %" PRIu64 " bytes of it are left out.\n",
+			pr_warning("WARNING: %s ends within a record: %" PRIu64 " bytes are left out or missing.\n",
 				   join->files[i].path, join->files[i].nr_cut);
 	}
 	return err;

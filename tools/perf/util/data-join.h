@@ -27,7 +27,7 @@ struct join_file {
 	void				*map;
 	u64				 size;
 	u64				 data_end;
-	u64				 nr_cut;	/* bytes of an incomplete record */
+	u64				 nr_cut;	/* bytes left out or missing at the end */
 };
 
 struct data_join {
@@ -45,8 +45,11 @@ struct data_join {
 	u64			 last;		/* and of the last one */
 };
 
-/* Are the two files of one recording? Prints nothing. */
-bool data_join__same(const char *path, const char *other);
+/*
+ * Are the two files of one recording? Returns 1 or 0, or an error if one of them cannot be
+ * read. Prints nothing.
+ */
+int data_join__same(const char *path, const char *other);
 
 /* Map the files, and find their records. Reports files that cannot be joined. */
 int data_join__open(struct data_join *join, const char * const *paths, int nr);

@@ -150,6 +150,29 @@ static struct perf_cpu_map *cpu_map__of_bitmap(const unsigned long *cpus, int nr
 	return map;
 }
 
+/*
+ * The kernel keeps the start of a long name only. perf needs all of the name of a tracepoint
+ * to find its format.
+ */
+static char *event__name(const struct persistent_sorted_event *event,
+			 const struct perf_event_attr *attr)
+{
+	const char *label = event->first->label;
+
+#ifdef HAVE_LIBTRACEEVENT
+	/* A label of a trigger has room for one byte less. */
+	if (attr->type == PERF_TYPE_TRACEPOINT &&
+	    (!*label || strlen(label) >= PERF_PERSIST_NAME_SIZE - 2)) {
+		char *name = tracepoint_id_to_name(attr->config);
+
+		if (name && strstarts(name, label))
+			return name;
+		free(name);
+	}
+#endif
+	return *label ? strdup(label) : NULL;
+}
+
 static struct evsel *event_list__new_evsel(const struct event_list *list, int nr,
 					   struct evlist *evlist)
 {
@@ -171,13 +194,7 @@ static struct evsel *event_list__new_evsel(const struct event_list *list, int nr
 	evsel->tracking = false;
 	evsel->supported = true;
 
-	if (event->first->label[0])
-		evsel->name = strdup(event->first->label);
-#ifdef HAVE_LIBTRACEEVENT
-	else if (attr.type == PERF_TYPE_TRACEPOINT)
-		evsel->name = tracepoint_id_to_name(attr.config);
-#endif
-
+	evsel->name = event__name(event, &attr);
 	perf_cpu_map__put(cpus);
 	return evsel;
 out_err:

@@ -160,17 +160,26 @@ static u64 room_at(int fd)
 	return fstatvfs(fd, &st) ? 0 : (u64)st.f_bavail * st.f_frsize;
 }
 
+/* The output may be a link to a file in another directory, or not be there yet. */
+static char *output_dir(const char *path)
+{
+	char *file = realpath(path, NULL) ?: strdup(path);
+	char *dir = file ? strdup(dirname(file)) : NULL;
+
+	free(file);
+	return dir;
+}
+
 /*
  * Take the first of these directories that has room for a copy of the buffers, or the one
  * with most room. That of the output comes first, as it must have room for the same data.
- * The path of the output may be a link to another directory.
  */
 static int record__open_copy(struct persistent_record *record, const char *path)
 {
 	const char *output = path ?: "perf.data";
-	char *dir = strcmp(output, "-") ? realpath(output, NULL) : NULL;
+	char *dir = strcmp(output, "-") ? output_dir(output) : NULL;
 	const char * const dirs[] = {
-		dir ? dirname(dir) : NULL, getenv("TMPDIR"), "/var/tmp", "/tmp",
+		dir, getenv("TMPDIR"), "/var/tmp", "/tmp",
 	};
 	u64 wanted = record__buffer_bytes(record), most = 0;
 	int best = -1;

@@ -346,8 +346,10 @@ static int read_files(struct save_dir *dir)
 			unlinkat(dir->fd, dent->d_name, 0);
 			continue;
 		}
+		/* Others may put files there: the command must not get these. */
 		if (!parse_name(dir, dent->d_name, &file) ||
-		    fstatat(dir->fd, file.name, &st, 0))
+		    fstatat(dir->fd, file.name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 			continue;
 		file.size = st.st_size;
 		err = insert_file(dir, &file) ?: note_saved(dir, &file);
@@ -470,7 +472,9 @@ const struct save_file *save_dir__unhandled(struct save_dir *dir)
 	for (int i = 0; i < dir->nr_files; i++) {
 		const struct save_file *file = &dir->files[i];
 
-		if (is_unhandled(dir, file) && !fstatat(dir->fd, file->name, &st, 0))
+		if (is_unhandled(dir, file) &&
+		    !fstatat(dir->fd, file->name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode) && st.st_uid == geteuid())
 			return file;
 	}
 	return NULL;

@@ -218,7 +218,7 @@ static u64 now_ns(void)
 {
 	struct timespec now;
 
-	/* NTP adjusts neither this clock, nor that of the records. */
+	/* NTP adjusts neither this clock, nor that of the records without -k. */
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
@@ -237,8 +237,12 @@ static int follow(struct text *text)
 
 	for (;;) {
 		begin = now_ns();
-		/* Asking makes a record in each namespace, so do not ask each time. */
-		if (!asked || begin - asked > FOLLOW_ASK_NS) {
+		/*
+		 * Asking makes a record in each namespace, so do not ask each time, unless NTP
+		 * or somebody else may adjust the clock.
+		 */
+		if (!asked || begin - asked > FOLLOW_ASK_NS ||
+		    text->ns->members[0].attr.use_clockid) {
 			if (records_now(text, &now))
 				return -EINVAL;
 			asked = begin;
@@ -246,6 +250,7 @@ static int follow(struct text *text)
 		}
 		now = begin + ahead;
 		text->to = now > FOLLOW_DELAY_NS ? (now - FOLLOW_DELAY_NS) / NSEC_PER_USEC : 0;
+		text->to = max(text->to, text->from);
 		err = print_once(text);
 		if (err)
 			break;

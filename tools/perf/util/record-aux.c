@@ -49,9 +49,9 @@ static int err_aux(const struct record_parts *parts, const char *what)
 }
 
 /* Open and lock the file. Try again if it was renamed or removed before it was locked. */
-static int open_locked(const struct record_parts *parts, struct stat *st)
+static int open_locked(const struct record_parts *parts)
 {
-	struct stat now;
+	const char *why;
 	int fd, err;
 
 	for (;;) {
@@ -69,38 +69,30 @@ static int open_locked(const struct record_parts *parts, struct stat *st)
 			close(fd);
 			return err;
 		}
-		if (fstat(fd, st)) {
-			err = err_aux(parts, "look at");
-			close(fd);
-			return err;
-		}
-		if (!S_ISREG(st->st_mode)) {
-			pr_err("Cannot write to %s: it is not a regular file.\n", parts->aux);
-			close(fd);
-			return -EINVAL;
-		}
-		if (!lstat(parts->aux, &now) && now.st_ino == st->st_ino &&
-		    now.st_dev == st->st_dev)
-			return fd;
+		if (record_file__has_name(parts->aux, fd))
+			break;
 		close(fd);
 	}
+
+	why = record_file__why_not(fd);
+	if (!why)
+		return fd;
+	pr_err("Cannot write to %s: %s.\n", parts->aux, why);
+	close(fd);
+	return -EINVAL;
 }
 
-/* Keep the file of the last recording as .old if sample files of that recording need it. */
-static int keep_old(const struct record_parts *parts, int *fd)
+/* Keep the file of the last recording under another name if files of samples may need it. */
+static int keep_old(struct record_aux *aux, const struct record_parts *parts)
 {
-	char **paths, *old;
-	int nr = record_parts__list(parts, parts->aux, &paths), err = 0;
+	char *old;
+	int err = 0, fd;
 
-	if (nr < 0) {
-		errno = -nr;
-		return err_aux(parts, "look for files beside");
-	}
-	record_parts__free_list(paths, nr);
-	if (!nr)
-		return ftruncate(*fd, 0) ? err_aux(parts, "empty") : 0;
+	if (!record_parts__need(parts, parts->aux))
+		return ftruncate(aux->fd, 0) ? err_aux(parts, "empty") : 0;
 
-	if (asprintf(&old, "%s.old", parts->aux) < 0)
+	old = record_parts__old_aux(parts);
+	if (!old)
 		return -ENOMEM;
 	if (rename(parts->aux, old))
 		err = err_aux(parts, "rename");
@@ -108,30 +100,26 @@ static int keep_old(const struct record_parts *parts, int *fd)
 	if (err)
 		return err;
 
-	close(*fd);
-	*fd = open(parts->aux, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB))
+	fd = open(parts->aux, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
 		return err_aux(parts, "create");
-	return 0;
+	close(aux->fd);
+	aux->fd = fd;
+	return flock(fd, LOCK_EX | LOCK_NB) ? err_aux(parts, "lock") : 0;
 }
 
 int record_aux__open(struct record_aux *aux, const struct record_parts *parts)
 {
 	struct stat st;
-	int err = 0;
 
 	*aux = (struct record_aux) { .fd = -1 };
-	aux->fd = open_locked(parts, &st);
+	aux->fd = open_locked(parts);
 	if (aux->fd < 0)
 		return aux->fd;
 
+	aux->is_old = fstat(aux->fd, &st) || st.st_size;
 	record_parts__remove_unfinished(parts);
-	if (st.st_size)
-		err = keep_old(parts, &aux->fd);
-	/* The caller removes a file that it has opened, but files of samples need this one. */
-	if (err)
-		record_aux__close(aux);
-	return err;
+	return 0;
 }
 
 void record_aux__close(struct record_aux *aux)
@@ -189,10 +177,16 @@ static void tell_err(struct record_aux *aux, int err)
  * header lists event @nr alone. The attributes of the other events are already in their
  * final place.
  */
-int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset, int nr)
+int record_aux__begin(struct record_aux *aux, const struct record_parts *parts,
+		      const void *header, u64 data_offset, int nr)
 {
 	struct perf_file_header begin = *(const struct perf_file_header *)header;
-	int err;
+	int err = aux->is_old ? keep_old(aux, parts) : 0;
+
+	if (err)
+		return err;
+	aux->is_old = false;
+	record_parts__remove_old_aux(parts);
 
 	if (nr >= 0) {
 		begin.attrs.offset += nr * begin.attr_size;
@@ -201,6 +195,10 @@ int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offse
 	err = write_at(aux->fd, header + sizeof(begin), data_offset - sizeof(begin),
 		       sizeof(begin)) ?:
 	      write_at(aux->fd, &begin, sizeof(begin), 0);
+	if (err) {
+		errno = -err;
+		err_aux(parts, "write to");
+	}
 
 	aux->data_offset = data_offset;
 	aux->data_size = 0;

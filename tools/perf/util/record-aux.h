@@ -21,6 +21,7 @@ struct record_aux {
 	int	err;		/* error of the last write, 0: it worked */
 	u64	trimmed_size;	/* data_size after the last trimming */
 	bool	held;		/* the file must not change now */
+	bool	is_old;		/* the file is that of the last recording */
 };
 
 /* Locks the file until record_aux__close(). Reports errors. */
@@ -28,10 +29,12 @@ int record_aux__open(struct record_aux *aux, const struct record_parts *parts);
 void record_aux__close(struct record_aux *aux);
 
 /*
- * @header: the begin of a perf.data file, up to its data. @nr: index of the event that has
- * records in this file; -1: unknown
+ * Begin the file, as recording has begun: until now the file is that of the last
+ * recording, if there is one. @header: the begin of a perf.data file, up to its data.
+ * @nr: index of the event that has records in this file; -1: unknown. Reports errors.
  */
-int record_aux__begin(struct record_aux *aux, const void *header, u64 data_offset, int nr);
+int record_aux__begin(struct record_aux *aux, const struct record_parts *parts,
+		      const void *header, u64 data_offset, int nr);
 
 /* Queue a record in memory. Drop and report it if perf can neither write nor keep it. */
 void record_aux__write(struct record_aux *aux, const void *buf, size_t size);

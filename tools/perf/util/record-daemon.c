@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/ctype.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
@@ -79,6 +80,33 @@ int record_daemon__detach(struct record_daemon *daemon)
 	return 0;
 }
 
+/* If the user has named another file by mistake, perf must not empty it. */
+static bool is_pid_file(int fd)
+{
+	char buf[32];
+	ssize_t len = pread(fd, buf, sizeof(buf), 0);
+
+	if (len > 0 && buf[len - 1] == '\n')
+		len--;
+	for (ssize_t i = 0; i < len; i++) {
+		if (!isdigit(buf[i]))
+			return false;
+	}
+	return len >= 0 && len < (ssize_t)sizeof(buf) - 1;
+}
+
+static int check_pid_file(const char *path, int fd)
+{
+	const char *why = record_file__why_not(fd);
+
+	if (!why && !is_pid_file(fd))
+		why = "it has something else than a process id";
+	if (!why)
+		return 0;
+	pr_err("Cannot write to %s: %s.\n", path, why);
+	return -EINVAL;
+}
+
 /*
  * A running daemon holds a lock on its pid file. Try again if the file was removed before
  * it was locked. The file stays empty until perf handles signals, so that nobody sends
@@ -95,10 +123,8 @@ static int open_pid_file(struct record_daemon *daemon)
 			err = -errno;
 			break;
 		}
-		if (record_file__has_name(path, fd)) {
-			daemon->pid_fd = fd;
+		if (record_file__has_name(path, fd))
 			break;
-		}
 		close(fd);
 	}
 
@@ -107,12 +133,20 @@ static int open_pid_file(struct record_daemon *daemon)
 		       path);
 	} else if (err) {
 		pr_err("Cannot open %s: %m\n", path);
-	} else if (ftruncate(fd, 0)) {
+	} else {
+		err = check_pid_file(path, fd);
+	}
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+
+	daemon->pid_fd = fd;
+	if (ftruncate(fd, 0)) {
 		err = -errno;
 		pr_err("Cannot write to %s: %m\n", path);
 	}
-	if (err && daemon->pid_fd < 0 && fd >= 0)
-		close(fd);
 	return err;
 }
 
@@ -127,19 +161,27 @@ int record_daemon__write_pid(struct record_daemon *daemon)
 
 static int open_log(struct record_daemon *daemon)
 {
+	const char *why;
 	char *path;
-	int err = 0;
+	int fd, err;
 
 	if (asprintf(&path, "%s.log", daemon->parts.base) < 0)
 		return -ENOMEM;
 	daemon->log_path = path;
-	daemon->log_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
-			      O_CLOEXEC, 0600);
-	if (daemon->log_fd < 0) {
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd < 0) {
 		err = -errno;
 		pr_err("Cannot open %s: %m\n", path);
+		return err;
 	}
-	return err;
+	why = record_file__why_not(fd);
+	if (why) {
+		pr_err("Cannot write to %s: %s.\n", path, why);
+		close(fd);
+		return -EINVAL;
+	}
+	daemon->log_fd = fd;
+	return 0;
 }
 
 int record_daemon__open(struct record_daemon *daemon, const char *path)
@@ -415,7 +457,7 @@ void record_daemon__exit(struct record_daemon *daemon)
 			remove_own(daemon->log_path, daemon->log_fd);
 		close(daemon->log_fd);
 	}
-	if (daemon->aux.fd >= 0 && !daemon->started)
+	if (daemon->aux.fd >= 0 && !daemon->aux.is_old && !daemon->started)
 		remove_own(daemon->parts.aux, daemon->aux.fd);
 	zfree(&daemon->log_path);
 	record_aux__close(&daemon->aux);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <linux/bitmap.h>
 #include <linux/kernel.h>
+#include <linux/sizes.h>
 #include <linux/zalloc.h>
 #include <internal/lib.h>
 #include <internal/mmap.h>
@@ -32,6 +33,9 @@
 #include "session.h"
 #include "synthetic-events.h"
 #include "tool.h"
+
+/* Call idle() after as many bytes: touching them takes a few milliseconds. */
+#define IDLE_SIZE	((u64)SZ_16M)
 
 /*
  * Header
@@ -138,8 +142,9 @@ int record_header__write_at_exit(struct perf_session *session, struct evlist *ev
  */
 
 /* Allocate and touch the memory now, so that recording pauses no longer than for the copy. */
-static int prepare_copy(struct record_copy *copy, struct perf_mmap *map, bool only_new)
+static int prepare_copy(struct record_dump *dump, struct perf_mmap *map, bool only_new)
 {
+	struct record_copy *copy = &dump->copies[dump->nr_copies++];
 	u64 size = (u64)map->mask + 1, used;
 
 	copy->map = map;
@@ -153,14 +158,17 @@ static int prepare_copy(struct record_copy *copy, struct perf_mmap *map, bool on
 		return -ENOMEM;
 	}
 	copy->room = size;
-	memset(copy->buf, 0, used);
+	for (u64 pos = 0; pos < used; pos += IDLE_SIZE) {
+		memset(copy->buf + pos, 0, min(used - pos, IDLE_SIZE));
+		dump->idle(dump->arg);
+	}
 	return 0;
 }
 
-static int make_copy(struct record_copy *copy, bool live)
+static int make_copy(struct record_dump *dump, struct record_copy *copy, bool live)
 {
 	if (live)
-		return record_live__copy(copy->map, copy);
+		return record_live__copy(copy->map, copy, dump->idle, dump->arg);
 	copy->head = perf_mmap__read_head(copy->map);
 	copy->size = min(copy->map->prev - copy->head, (u64)copy->room);
 	perf_mmap__copy(copy->map, copy->head, copy->size, copy->buf);
@@ -209,11 +217,11 @@ static int prepare_all(struct record_dump *dump, struct evlist *evlist,
 		struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
 
 		if (map->base)
-			err = prepare_copy(&dump->copies[dump->nr_copies++], map, only_new);
+			err = prepare_copy(dump, map, only_new);
 	}
 	dump->nr_live = dump->nr_copies;
 	for (int i = 0; i < grow->nr_olds && !err; i++)
-		err = prepare_copy(&dump->copies[dump->nr_copies++], &grow->olds[i].map, only_new);
+		err = prepare_copy(dump, &grow->olds[i].map, only_new);
 	return err;
 }
 
@@ -223,7 +231,7 @@ int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
 {
 	int err;
 
-	memset(dump, 0, sizeof(*dump));
+	*dump = (struct record_dump) { .idle = dump->idle, .arg = dump->arg };
 	dump->copies = calloc(evlist->core.nr_mmaps + grow->nr_olds, sizeof(*dump->copies));
 	if (!dump->copies)
 		return -ENOMEM;
@@ -232,7 +240,7 @@ int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
 	if (!err && !live->on)
 		evlist__toggle_bkw_mmap(evlist, BKW_MMAP_DATA_PENDING);
 	for (int i = 0; i < dump->nr_copies && !err; i++)
-		err = make_copy(&dump->copies[i], live->on && i < dump->nr_live);
+		err = make_copy(dump, &dump->copies[i], live->on && i < dump->nr_live);
 	/* Resume recording. Has no effect if nothing was paused. */
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_EMPTY);
 	evlist__toggle_bkw_mmap(evlist, BKW_MMAP_RUNNING);
@@ -244,6 +252,7 @@ int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
 	for (int i = 0; i < dump->nr_copies; i++) {
 		cut_copy(&dump->copies[i]);
 		dump->size += dump->copies[i].size;
+		dump->idle(dump->arg);
 	}
 	return 0;
 }
@@ -368,10 +377,9 @@ static int write_all(struct record_dump *dump, const struct record_header *heade
 }
 
 int record_dump__write(struct record_dump *dump, struct perf_session *session,
-		       struct evlist *evlist, const char *path,
-		       void (*idle)(void *arg), void *arg)
+		       struct evlist *evlist, const char *path)
 {
-	struct record_file file = { .idle = idle, .arg = arg };
+	struct record_file file = { .idle = dump->idle, .arg = dump->arg };
 	struct kernel_maps maps = {};
 	struct record_header header = {};
 	struct prepare_work work = {
@@ -381,7 +389,8 @@ int record_dump__write(struct record_dump *dump, struct perf_session *session,
 		.maps	 = &maps,
 		.header	 = &header,
 	};
-	int err = record_file__run(prepare, &work, idle, arg) ?: record_file__create(&file, path);
+	int err = record_file__run(prepare, &work, dump->idle, dump->arg) ?:
+		  record_file__create(&file, path);
 
 	if (!err) {
 		err = write_all(dump, &header, &maps, &file);

@@ -28,21 +28,23 @@ struct record_dump {
 	u64	nr_samples;
 	u64	first;		/* time of the first sample, */
 	u64	last;		/* and of the last one */
+	void	(*idle)(void *arg);	/* called during long operations, unless recording pauses */
+	void	*arg;
 };
 
 /*
  * Copy the buffers, or with @only_new what was recorded since record_dump__forget().
- * Unless @live is on, recording pauses meanwhile and samples get lost.
+ * Unless @live is on, recording pauses meanwhile and samples get lost. Keeps the idle and arg
+ * that the caller has set.
  */
 int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
 		      const struct record_live *live, const struct record_grow *grow,
 		      bool only_new);
 /* The dump was written: its records are not new any more. */
 void record_dump__forget(struct record_dump *dump);
-/* Write a file of the dump. Calls @idle meanwhile, as the disk may be slow. */
+/* Write a file of the dump. */
 int record_dump__write(struct record_dump *dump, struct perf_session *session,
-		       struct evlist *evlist, const char *path,
-		       void (*idle)(void *arg), void *arg);
+		       struct evlist *evlist, const char *path);
 void record_dump__exit(struct record_dump *dump);
 
 /* The parts of a perf.data file before and after its data, one after the other */

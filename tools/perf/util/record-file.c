@@ -172,6 +172,21 @@ int record_file__sync(int fd, void (*idle)(void *arg), void *arg)
 	return record_file__run(sync_work, &fd, idle, arg);
 }
 
+const char *record_file__why_not(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return "perf cannot look at it";
+	if (!S_ISREG(st.st_mode))
+		return "it is not a regular file";
+	if (st.st_uid != geteuid())
+		return "it belongs to another user";
+	if (st.st_nlink > 1)
+		return "it has another name, too";
+	return NULL;
+}
+
 bool record_file__has_name(const char *path, int fd)
 {
 	struct stat mine, there;

@@ -52,6 +52,11 @@ void record_file__abort(struct record_file *file);
 int record_file__run(int (*fn)(void *fn_arg), void *fn_arg, void (*idle)(void *arg), void *arg);
 /* Call fsync() in a thread, with @idle as above. */
 int record_file__sync(int fd, void (*idle)(void *arg), void *arg);
+/*
+ * Why must perf not write to the existing file behind @fd? It would write to another file
+ * than the user meant, or to one that another user can change. NULL: it may.
+ */
+const char *record_file__why_not(int fd);
 /* Is @path a name of the file behind @fd, and no symlink to it? */
 bool record_file__has_name(const char *path, int fd);
 /* Sync the directory of @path. */

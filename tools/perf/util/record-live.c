@@ -135,7 +135,8 @@ static int count_left(const struct perf_mmap *map, u64 head, u64 *left)
  * much of it was overwritten before it was copied. If any was, leave out all older
  * records, or the copy would have a gap.
  */
-static int copy_once(const struct perf_mmap *map, struct record_copy *copy)
+static int copy_once(const struct perf_mmap *map, struct record_copy *copy,
+		     void (*idle)(void *arg), void *arg)
 {
 	u64 part = max((u64)copy->room / NR_PARTS, MIN_PART), end, begin, left;
 	int err = 0;
@@ -148,6 +149,7 @@ static int copy_once(const struct perf_mmap *map, struct record_copy *copy)
 		err = count_left(map, copy->head, &left);
 		if (!err && left < end)
 			copy->size = left;
+		idle(arg);
 	}
 	return err;
 }
@@ -169,7 +171,18 @@ static bool keep_best(struct record_copy *best, struct record_copy *copy)
 	return true;
 }
 
-int record_live__copy(const struct perf_mmap *map, struct record_copy *copy)
+/* The events of a CPU that goes offline are not installed there again. */
+static void tell_offline(const struct perf_mmap *map)
+{
+	struct perf_event_persist_member info;
+
+	if (!persistent__get_event(map->fd, &info) && info.flags & PERF_PERSIST_OFFLINE)
+		pr_warning("WARNING: CPU %d was offline since perf began, and is not recorded any more: start perf again.\n",
+			   map->cpu.cpu);
+}
+
+int record_live__copy(const struct perf_mmap *map, struct record_copy *copy,
+		      void (*idle)(void *arg), void *arg)
 {
 	struct record_copy best = {}, last;
 	u64 all;
@@ -177,7 +190,7 @@ int record_live__copy(const struct perf_mmap *map, struct record_copy *copy)
 
 	/* Much was overwritten as perf was not scheduled. Retry: the buffer is full again. */
 	for (int i = 0; i < NR_TRIES; i++) {
-		err = copy_once(map, copy);
+		err = copy_once(map, copy, idle, arg);
 		all = min(map->prev - copy->head, (u64)copy->room);
 		if (err || copy->size >= all - all / 8)
 			break;
@@ -193,5 +206,6 @@ int record_live__copy(const struct perf_mmap *map, struct record_copy *copy)
 	}
 	if (best.buf)
 		munmap(best.buf, best.room);
+	tell_offline(map);
 	return err;
 }

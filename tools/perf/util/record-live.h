@@ -29,8 +29,10 @@ void record_live__add(struct record_live *live, const struct perf_mmap *map);
 
 /*
  * Copy the new records of a buffer. Sets @copy->head and @copy->size: the copy has all
- * records that are newer than its end. The last (oldest) record may be incomplete.
+ * records that are newer than its end. The last (oldest) record may be incomplete. Calls
+ * @idle now and then.
  */
-int record_live__copy(const struct perf_mmap *map, struct record_copy *copy);
+int record_live__copy(const struct perf_mmap *map, struct record_copy *copy,
+		      void (*idle)(void *arg), void *arg);
 
 #endif /* __PERF_RECORD_LIVE_H */

@@ -28,6 +28,8 @@
 #define SLACK_NS	(100 * NSEC_PER_MSEC)
 /* Tasks that have just ended may not have all their samples yet. */
 #define RECENT_NS	NSEC_PER_SEC
+/* Call idle() after as many records. */
+#define IDLE_RECORDS	65536
 
 /*
  * Files
@@ -70,23 +72,6 @@ int record_needs__add_file(struct record_needs *needs, const char *path, u64 fir
  * Memory
  */
 
-static int add_task(struct record_needs *needs, u32 id, u64 time)
-{
-	if (needs->nr_tasks == needs->max_tasks) {
-		size_t max = needs->max_tasks * 2 ?: 256;
-		struct record_need *tasks = realloc(needs->tasks, max * sizeof(*tasks));
-
-		if (!tasks)
-			return -ENOMEM;
-		needs->tasks = tasks;
-		needs->max_tasks = max;
-	}
-	needs->tasks[needs->nr_tasks++] = (struct record_need) {
-		.id = id, .first = time, .last = time,
-	};
-	return 0;
-}
-
 static int need_cmp(const void *_a, const void *_b)
 {
 	const struct record_need *a = _a, *b = _b;
@@ -114,6 +99,37 @@ static void merge_tasks(struct record_needs *needs)
 	needs->nr_tasks = nr + 1;
 }
 
+/* Make room for one more. */
+static int grow_tasks(struct record_needs *needs)
+{
+	struct record_need *tasks;
+	size_t max;
+
+	if (needs->nr_tasks < needs->max_tasks)
+		return 0;
+	/* A full table has many entries for the same task. Leave room, or it is soon full again. */
+	merge_tasks(needs);
+	if (needs->max_tasks && needs->nr_tasks <= needs->max_tasks / 2)
+		return 0;
+	max = needs->max_tasks * 2 ?: 256;
+	tasks = realloc(needs->tasks, max * sizeof(*tasks));
+	if (!tasks)
+		return -ENOMEM;
+	needs->tasks = tasks;
+	needs->max_tasks = max;
+	return 0;
+}
+
+static int add_task(struct record_needs *needs, u32 id, u64 time)
+{
+	if (grow_tasks(needs))
+		return -ENOMEM;
+	needs->tasks[needs->nr_tasks++] = (struct record_need) {
+		.id = id, .first = time, .last = time,
+	};
+	return 0;
+}
+
 /* The place of the ids and the time depends only on the few fields before them. */
 static int add_sample(struct record_needs *needs, struct evlist *evlist, union perf_event *event)
 {
@@ -134,12 +150,6 @@ static int add_sample(struct record_needs *needs, struct evlist *evlist, union p
 	err = add_task(needs, ids[0], time);
 	if (!err && ids[1] != ids[0])
 		err = add_task(needs, ids[1], time);
-	/* Merge a full table, or it would have one entry for each sample. */
-	if (!err && needs->nr_tasks == needs->max_tasks) {
-		merge_tasks(needs);
-		if (needs->nr_tasks > needs->max_tasks / 2)
-			return 0;
-	}
 	return err;
 }
 
@@ -153,16 +163,19 @@ static void copy_out(const struct perf_mmap *map, u64 pos, void *to, size_t size
 }
 
 /* Walk from the newest record to the oldest, which the kernel overwrites next. */
-static int look_at(struct record_needs *needs, struct evlist *evlist, struct perf_mmap *map)
+static int look_at(struct record_needs *needs, struct evlist *evlist, struct perf_mmap *map,
+		   void (*idle)(void *arg), void *arg)
 {
 	u64 head = perf_mmap__read_head(map), pos = head, size = (u64)map->mask + 1;
 	union perf_event event;
+	u64 nr = 0, end;
 	int err = 0;
 
 	while (!err) {
+		if (!(nr++ % IDLE_RECORDS))
+			idle(arg);
 		/* New records have overwritten as many bytes at the old end. */
-		u64 end = perf_mmap__read_head(map) + size;
-
+		end = perf_mmap__read_head(map) + size;
 		/* A backward buffer begins at position 0 and grows down. */
 		if ((s64)end > 0 || !head)
 			end = 0;
@@ -183,7 +196,8 @@ static int look_at(struct record_needs *needs, struct evlist *evlist, struct per
 }
 
 int record_needs__look(struct record_needs *needs, struct evlist *evlist,
-		       const struct record_grow *grow, u64 now)
+		       const struct record_grow *grow, u64 now, void (*idle)(void *arg),
+		       void *arg)
 {
 	int err = 0;
 
@@ -197,10 +211,10 @@ int record_needs__look(struct record_needs *needs, struct evlist *evlist,
 		struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
 
 		if (map->base)
-			err = look_at(needs, evlist, map);
+			err = look_at(needs, evlist, map, idle, arg);
 	}
 	for (int i = 0; i < grow->nr_olds && !err; i++)
-		err = look_at(needs, evlist, &grow->olds[i].map);
+		err = look_at(needs, evlist, &grow->olds[i].map, idle, arg);
 	if (err)
 		record_needs__forget_tasks(needs);
 	else

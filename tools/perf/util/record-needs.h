@@ -33,9 +33,10 @@ struct record_needs {
 };
 
 int record_needs__add_file(struct record_needs *needs, const char *path, u64 first, u64 last);
-/* Look through the buffers, without pausing them. */
+/* Look through the buffers, without pausing them. Calls @idle now and then. */
 int record_needs__look(struct record_needs *needs, struct evlist *evlist,
-		       const struct record_grow *grow, u64 now);
+		       const struct record_grow *grow, u64 now, void (*idle)(void *arg),
+		       void *arg);
 /* Forget the tasks seen in the buffers, but not the files. */
 void record_needs__forget_tasks(struct record_needs *needs);
 void record_needs__exit(struct record_needs *needs);

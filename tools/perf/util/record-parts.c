@@ -3,7 +3,8 @@
  * The files of perf record --daemon: their names, and which ones belong together.
  *
  *	perf.data.auxiliary				side-band records of tasks and maps
- *	perf.data.auxiliary.old				of the last recording, if needed
+ *	perf.data.auxiliary.20261124T130502.123456Z	of a recording that ended before then,
+ *							as long as its samples are there
  *	perf.data.sample.20261124T130502.123456Z	samples, written at this time (UTC)
  *	.perf.data.sample.20261124T130502.123456Z.XXXXXX.tmp	until complete, and the same
  *							for perf.data and perf.data.auxiliary
@@ -27,12 +28,12 @@
 #include <linux/zalloc.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include "data-join.h"
 #include "debug.h"
 #include "record-file.h"
 
 #define AUX		".auxiliary"
-#define OLD		".old"
 #define SAMPLE		".sample."
 #define TIME_PATTERN	"00000000T000000.000000Z"
 #define TIME_LEN	(sizeof(TIME_PATTERN) - 1)
@@ -90,6 +91,17 @@ static bool is_sample(const struct record_parts *parts, const char *name)
 	return time && !time[TIME_LEN];
 }
 
+/* Is it the auxiliary file of an earlier recording? */
+static bool is_old_aux(const struct record_parts *parts, const char *name)
+{
+	size_t len = strlen(parts->name);
+
+	if (strncmp(name, parts->name, len) || strncmp(name + len, AUX ".", strlen(AUX ".")))
+		return false;
+	name += len + strlen(AUX ".");
+	return is_time(name) && !name[TIME_LEN];
+}
+
 static bool is_unfinished(const struct record_parts *parts, const char *name)
 {
 	size_t len = strlen(parts->name);
@@ -124,6 +136,21 @@ static int visit_names(const struct record_parts *parts, name_fn fn, void *arg)
 	return err;
 }
 
+static char *path_of(const struct record_parts *parts, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s%s", parts->base, name + strlen(parts->name)) < 0 ? NULL : path;
+}
+
+/* Others may put files beside those of perf, if the directory allows that. */
+static bool is_own(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
 struct list {
 	const char	*aux;
 	char		**paths;
@@ -137,9 +164,10 @@ static int add_to_list(const struct record_parts *parts, const char *name, void 
 
 	if (!is_sample(parts, name))
 		return 0;
-	if (asprintf(&path, "%s%s", parts->base, name + strlen(parts->name)) < 0)
+	path = path_of(parts, name);
+	if (!path)
 		return -ENOMEM;
-	if (list->aux && !data_join__same(list->aux, path)) {
+	if (!is_own(path) || (list->aux && data_join__same(list->aux, path) <= 0)) {
 		free(path);
 		return 0;
 	}
@@ -182,13 +210,14 @@ void record_parts__free_list(char **paths, int nr)
 
 static int find_last(const struct record_parts *parts, const char *name, void *arg)
 {
-	char *last = arg;
+	char *path = is_sample(parts, name) ? path_of(parts, name) : NULL, *last = arg;
 
-	if (is_sample(parts, name)) {
+	if (path && is_own(path)) {
 		name += strlen(name) - TIME_LEN;
 		if (strcmp(name, last) > 0)
 			memcpy(last, name, TIME_LEN + 1);
 	}
+	free(path);
 	return 0;
 }
 
@@ -218,14 +247,20 @@ static void add_usec(char *buf, size_t size)
 	print_time(buf, size, sec, usec % USEC_PER_SEC);
 }
 
+static void print_now(char *buf, size_t size)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	print_time(buf, size, ts.tv_sec, ts.tv_nsec / NSEC_PER_USEC);
+}
+
 /* If the clock was set back, go on from the time of the newest file. */
 char *record_parts__next(const struct record_parts *parts)
 {
 	char last[TIME_LEN + 1] = "", now[TIME_LEN + 1], *path;
-	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	print_time(now, sizeof(now), ts.tv_sec, ts.tv_nsec / NSEC_PER_USEC);
+	print_now(now, sizeof(now));
 	visit_names(parts, find_last, last);
 	if (strcmp(now, last) <= 0) {
 		memcpy(now, last, sizeof(now));
@@ -263,6 +298,56 @@ void record_parts__remove_unfinished(const struct record_parts *parts)
 }
 
 /*
+ * Auxiliary files of earlier recordings
+ */
+
+char *record_parts__old_aux(const struct record_parts *parts)
+{
+	char now[TIME_LEN + 1], *path;
+
+	print_now(now, sizeof(now));
+	return asprintf(&path, "%s.%s", parts->aux, now) < 0 ? NULL : path;
+}
+
+/* Stop with 1 at a file of samples that may belong to the auxiliary file @arg. */
+static int find_need(const struct record_parts *parts, const char *name, void *arg)
+{
+	char *path;
+	int same;
+
+	if (!is_sample(parts, name))
+		return 0;
+	path = path_of(parts, name);
+	if (!path)
+		return -ENOMEM;
+	same = is_own(path) ? data_join__same(arg, path) : 0;
+	free(path);
+	/* Nobody knows to which one a damaged file belongs. */
+	return !!same;
+}
+
+bool record_parts__need(const struct record_parts *parts, char *aux)
+{
+	return visit_names(parts, find_need, aux);
+}
+
+static int remove_if_useless(const struct record_parts *parts, const char *name,
+			     void *arg __maybe_unused)
+{
+	char *path = is_old_aux(parts, name) ? path_of(parts, name) : NULL;
+
+	if (path && is_own(path) && !record_parts__need(parts, path) && !unlink(path) && !quiet)
+		fprintf(stderr, "[ perf record: removed %s ]\n", path);
+	free(path);
+	return 0;
+}
+
+void record_parts__remove_old_aux(const struct record_parts *parts)
+{
+	visit_names(parts, remove_if_useless, NULL);
+}
+
+/*
  * Reading
  */
 
@@ -276,20 +361,41 @@ static char *find_base(const char *path)
 	return strndup(path, len - end);
 }
 
+struct find_aux {
+	const char	*path;	/* of the samples */
+	char		*aux;
+};
+
+/* Stop with 1 at an auxiliary file of an earlier recording that has the samples. */
+static int find_old_aux(const struct record_parts *parts, const char *name, void *arg)
+{
+	struct find_aux *find = arg;
+
+	if (!is_old_aux(parts, name))
+		return 0;
+	find->aux = path_of(parts, name);
+	if (!find->aux)
+		return -ENOMEM;
+	if (data_join__same(find->aux, find->path) > 0)
+		return 1;
+	zfree(&find->aux);
+	return 0;
+}
+
 /* Find the auxiliary file of the same recording. NULL: none */
 static char *find_aux(const char *base, const char *path)
 {
-	static const char * const suffixes[] = { AUX, AUX OLD };
-	char *aux;
+	struct find_aux find = { .path = path };
+	struct record_parts parts;
 
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		if (asprintf(&aux, "%s%s", base, suffixes[i]) < 0)
-			return NULL;
-		if (data_join__same(aux, path))
-			return aux;
-		free(aux);
-	}
-	return NULL;
+	if (record_parts__init(&parts, base))
+		return NULL;
+	if (data_join__same(parts.aux, path) > 0)
+		find.aux = strdup(parts.aux);
+	else
+		visit_names(&parts, find_old_aux, &find);
+	record_parts__exit(&parts);
+	return find.aux;
 }
 
 static int open_unnamed(void)

@@ -17,7 +17,7 @@ int record_parts__init(struct record_parts *parts, const char *base);
 void record_parts__exit(struct record_parts *parts);
 
 /*
- * List the paths of the files with samples, the oldest first: those that belong to the
+ * List the paths of this user's files with samples, the oldest first: those that belong to the
  * auxiliary file @aux, or all if @aux is NULL. Returns their number or an error. The
  * caller frees the list with record_parts__free_list().
  */
@@ -26,6 +26,13 @@ void record_parts__free_list(char **paths, int nr);
 
 /* The path for a new file with samples, sorted after all existing ones; NULL: no memory */
 char *record_parts__next(const struct record_parts *parts);
+
+/* The path to keep the auxiliary file under when a new recording begins; NULL: no memory */
+char *record_parts__old_aux(const struct record_parts *parts);
+/* Is there a file with samples that may belong to the auxiliary file @aux? */
+bool record_parts__need(const struct record_parts *parts, char *aux);
+/* Remove auxiliary files of earlier recordings whose samples are gone. */
+void record_parts__remove_old_aux(const struct record_parts *parts);
 
 /* Remove unfinished files of a perf that was killed. The caller must hold the lock. */
 void record_parts__remove_unfinished(const struct record_parts *parts);

@@ -81,8 +81,12 @@ int record_memory__begin_aux(struct record_memory *memory)
 		evsel->core.attr.config1 = id;
 
 	err = record_header__init(&header, memory->session, memory->evlist, 0,
-				  /*features=*/false) ?:
-	      record_aux__begin(&memory->daemon.aux, header.map, header.data_offset, nr);
+				  /*features=*/false);
+	if (err)
+		pr_err("Cannot describe the events: %s\n", strerror(-err));
+	else
+		err = record_aux__begin(&memory->daemon.aux, &memory->daemon.parts, header.map,
+					header.data_offset, nr);
 	record_header__exit(&header);
 	memory->daemon.started = !err;
 	return err;
@@ -137,7 +141,7 @@ static void memory__answer_dump(struct record_memory *memory, int err)
 
 static int memory__write_dump(struct record_memory *memory, const char *path)
 {
-	struct record_dump dump;
+	struct record_dump dump = { .idle = read_side_band, .arg = memory };
 	u64 freed = 0;
 	int err = record_dump__copy(&dump, memory->evlist, &memory->live, &memory->grow,
 				    /*only_new=*/false);
@@ -152,8 +156,7 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 
 	/* Write the same copy again, as the buffers may have lost these samples meanwhile. */
 	do {
-		err = record_dump__write(&dump, memory->session, memory->evlist, path,
-					 read_side_band, memory);
+		err = record_dump__write(&dump, memory->session, memory->evlist, path);
 	} while (err && record_daemon__make_room(&memory->daemon, dump.file_size, err,
 						 &freed));
 	if (!err && !quiet)
@@ -217,7 +220,7 @@ static void memory__trim_aux(struct record_memory *memory)
 	    record_aux__flush(&daemon->aux))
 		return;
 	if (!record_needs__look(&daemon->needs, memory->evlist, &memory->grow,
-				memory__now(memory)))
+				memory__now(memory), read_side_band, memory))
 		record_aux__trim(&daemon->aux, &daemon->parts, &daemon->needs,
 				 read_side_band, memory);
 	record_needs__forget_tasks(&daemon->needs);
@@ -234,7 +237,7 @@ static int memory__flush_append(struct record_memory *memory)
 
 static int memory__write_append(struct record_memory *memory)
 {
-	struct record_dump dump;
+	struct record_dump dump = { .idle = read_side_band, .arg = memory };
 	int err = record_dump__copy(&dump, memory->evlist, &memory->live, &memory->grow,
 				    /*only_new=*/true);
 

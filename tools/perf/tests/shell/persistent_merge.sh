@@ -160,6 +160,13 @@ test_no_room() {
 	# There may be fewer marks of rounds: eight bytes for each MiB
 	check "nothing is missing" test "$parts" -le "$whole" -a "$parts" -gt $((whole - 8192))
 
+	# The directory of the output has room, and the output is not there yet.
+	# shellcheck disable=SC2016 # for the other shell
+	check "room beside the output" unshare -m sh -c 'mount -t tmpfs none /mnt || exit
+		for dir in /tmp /var/tmp; do mount -t tmpfs -o size=1M none $dir || exit; done
+		TMPDIR= "$@" && test -s /mnt/new' sh perf record "${events[@]}" -o /mnt/new
+	same "warnings" 0 "$(grep -c 'there was no space for a copy' "$tmp/out")"
+
 	# shellcheck disable=SC2016 # for the other shell
 	refuse "--max-size without room" "A copy needs as much space as the buffers" \
 		unshare -m sh -c 'for dir in /tmp /var/tmp; do

@@ -77,8 +77,37 @@ test_period() {
 	check "it is recorded" sh -c "perf evlist -v -i $data | grep -q 'sample_type:.*PERIOD'"
 }
 
+probes=/sys/kernel/tracing/kprobe_events
+probe=
+# shellcheck disable=SC2317 # at_end calls it
+delete_probe() {
+	[ -z "$probe" ] || echo "-:$probe" >> "$probes"
+	probe=
+}
+
+# The kernel keeps a part of a long name only, but the event can be read.
+test_long_name() {
+	local long
+
+	[ -w "$probes" ] || { echo "no $probes: not tested"; return; }
+	at_end delete_probe
+	long=perf_test_$$/$(printf 'p%055d' 0)
+	echo "p:$long schedule" >> "$probes" || { echo "no kprobe: not tested"; return; }
+	probe=$long
+	check "create" perf record -P "$ns" -e "${probe/\//:}" -C 0 -m 1
+	check "read" perf ctl read "$ns" -o "$data"
+	same "name of the event" "${probe/\//:}" "$(perf evlist -i "$data" | head -n 1)"
+	check "delete" perf ctl -d "$ns"
+	check "create another" perf record -P "$ns" -e cpu-clock -C 0 -m 1
+	check "a trigger" perf ctl trigger "$ns" --when "${probe/\//:}" --do stop
+	check "read that" perf ctl read "$ns" -o "$data"
+	check "delete" perf ctl -d "$ns"
+	delete_probe
+}
+
 test_words
 test_bare_name
+test_long_name
 test_clock
 test_clock_of_namespace
 test_period

@@ -354,6 +354,31 @@ test_links() {
 	whole 1
 }
 
+# Somebody else has put files with names of saved snapshots into the directory.
+test_foreign() {
+	local ns=${prefix}_foreign dir=$tmp/foreign name
+
+	keep_numbers "$ns" -a -m 64K
+	mkdir "$dir"
+	save
+	take 1
+	eventually "it is saved" has_saved 1
+	finish_saving
+	name=$(file_of 1)
+	cp "$name" "${name/.1./.7.}"
+	chown 65534 "${name/.1./.7.}"
+	ln -s /etc/passwd "${name/.1./.8.}"
+	rm -f "$tmp/ran" "$dir/.$ns.marks"
+	# shellcheck disable=SC2016 # for the other shell
+	save -- sh -c 'echo "$PERF_SNAPSHOT" >> '"$tmp/ran"
+	eventually "it runs for the own file" ran "$ns.1"
+	take 2
+	eventually "and for the next one" grep -qx "$ns.2" "$tmp/ran"
+	finish_saving
+	same "the others" "" "$(grep -e "\.[78]$" "$tmp/ran")"
+	check "they are still there" test -e "${name/.1./.7.}" -a -L "${name/.1./.8.}"
+}
+
 # A limit of files with room for the descriptor of a snapshot, but not for a pipe as well
 second_free_fd() {
 	local nr=0 free=0
@@ -400,5 +425,6 @@ test_refused
 test_deleted
 test_name
 test_links
+test_foreign
 test_passing
 exit "$failed"

@@ -103,6 +103,28 @@ test_results() {
 	same "name of what was waited for" "$ns.6" "$(cat "$tmp/name")"
 }
 
+# fake_sysfs NAMES COMMAND...: run COMMAND where sysfs shows these namespaces instead
+fake_sysfs() {
+	# shellcheck disable=SC2016 # for the other shell
+	unshare -m sh -c 'mount -t tmpfs none "$1" || exit
+		for name in $2; do echo config=0x0 > "$1/$name"; done
+		shift 2
+		exec "$@"' sh "$persistent_pmu/events" "$@"
+}
+
+# sysfs may show what is gone already, and does not show a snapshot at once.
+test_sysfs_late() {
+	unshare -m true 2> /dev/null || { echo "no unshare: not tested"; return; }
+	check "read what sysfs does not show yet" fake_sysfs "" perf ctl read "$ns.5" -o "$data"
+	check "a list with what is gone" fake_sysfs "$ns ${ns}9" perf ctl list "$ns*"
+	says "what is there" "^$ns "
+	check "reading that" fake_sysfs "${ns}9 $ns" perf ctl read "$ns*" -o "$data"
+	refuse "nothing is left" "All namespaces that matched are gone" \
+	       fake_sysfs "${ns}9" perf ctl read "$ns*" -o "$data"
+	refuse "a name that was given" "There is no namespace called '${ns}9'" \
+	       fake_sysfs "${ns}9 $ns" perf ctl list "$ns*" "${ns}9"
+}
+
 test_patterns() {
 	local all="$ns $ns.4 $ns.5 $ns.6 ${ns}2 ${ns}2.1"
 
@@ -193,6 +215,7 @@ keep_numbers "${ns}2" -a -m 64K
 test_completion
 test_words
 test_results
+test_sysfs_late
 test_patterns
 test_usage
 exit "$failed"

@@ -157,10 +157,129 @@ test_one() {
 	start -a -M 1M
 	dump 1
 	stop TERM
-	mkdir "$aux.old"
-	refuse "a directory of the name for the old file" "Cannot rename $aux" \
+	mount --bind "$aux" "$aux" || return
+	undo_mount=$aux
+	refuse "a file that cannot be renamed" "Cannot rename $aux" \
 		perf record -o "$base" --daemon -a -M 1M -e "$number_event"
-	check "the old file is still there" test -s "$aux"
+	umount "$aux"
+	undo_mount=
+	check "it is still there" test -s "$aux"
+	check "and has the names of its samples" sh -c \
+		"perf script -i '$(sample 1)' 2>&1 | grep -qxF '[ perf: read with the names in $aux ]'"
+	clean
+}
+
+# refuse_file WHAT WHY FILE OPTION...: FILE is not written to, for this reason, and stays as it is
+refuse_file() {
+	local what=$1 why=$2 file=$3 before
+
+	shift 3
+	before=$(stat -c %i "$file" && cat "$file")
+	refuse "$what" "Cannot write to $file: $why" \
+		perf record -o "$base" --daemon -a -M 1M -e "$number_event" "$@"
+	same "$what is as before" "$before" "$(stat -c %i "$file" && cat "$file")"
+	rm "$file"
+	same "others of $what" "" "$(parts)"
+}
+
+# A file of somebody else, or that a user has named by mistake, is neither written nor removed.
+test_foreign() {
+	local file
+
+	mknod "$tmp/device" c 1 3
+	refuse "a device as pid file" "Cannot write to $tmp/device: it is not a regular file" \
+		perf record -o "$base" --daemon -a -M 1M -e "$number_event" --pid-file "$tmp/device"
+	check "it is still there" test -c "$tmp/device"
+	rm "$tmp/device"
+	echo "not a number" > "$tmp/notes"
+	refuse_file "a pid file with other contents" "it has something else than a process id" \
+		"$tmp/notes" --pid-file "$tmp/notes"
+	for file in "$aux" "$log" "$tmp/pid"; do
+		echo 1 > "$file"
+		chown 65534 "$file"
+		refuse_file "${file##*/} of another user" "it belongs to another user" "$file" \
+			--pid-file "$tmp/pid"
+	done
+	echo 1 > "$tmp/precious"
+	ln "$tmp/precious" "$aux"
+	refuse_file "a link to a file" "it has another name, too" "$aux"
+	rm "$tmp/precious"
+
+	touch "$base.sample.99991231T235959.999999Z"
+	chown 65534 "$base.sample.99991231T235959.999999Z"
+	start -a -M 1M --max-files 1
+	number 1
+	dump 2
+	same "a file of this year" 1 "$(numbers "$(sample 1)")"
+	number 2
+	kill -USR1 "$pid"
+	eventually "the older file of the same user is removed" grep -q "removed .*sample" "$log"
+	same "the newer one" "1 2" "$(numbers "$(sample 1)")"
+	check "that of the other user stays" test -e "$base.sample.99991231T235959.999999Z"
+	stop TERM
+	clean
+}
+
+names_of() {
+	perf script -i "$1" -F comm 2> /dev/null | xargs
+}
+
+# Samples keep their names as long as they are there, however often recording began since, and if
+# it failed to. A file of names goes when its samples are gone.
+test_restarts() {
+	local nr samples=perf.data.sample
+
+	for nr in 1 2; do
+		cp "$(type -P bash)" "$tmp/program$nr"
+		start -a -M 1M
+		# shellcheck disable=SC2016 # for the other shell
+		"$tmp/program$nr" -c 'kill -0 $(($1 + 1)); true' - "$number_base" 2> /dev/null
+		dump "$nr"
+		stop TERM
+	done
+	refuse "a start that fails" "" \
+		perf record -o "$base" --daemon -M 1M -C 9999 -e "$number_event"
+	same "it changed nothing" \
+		"perf.data.auxiliary perf.data.auxiliary.TIME perf.data.log $samples $samples" "$(parts)"
+	start -a -M 1M
+	same "of the first" program1 "$(names_of "$(sample 1)")"
+	same "of the second" program2 "$(names_of "$(sample 2)")"
+	stop TERM
+	rm "$(sample 1)"
+	start -a -M 1M
+	same "names of the first" 1 "$(find "$tmp" -name "perf.data.auxiliary.*" | wc -l)"
+	same "of the second" program2 "$(names_of "$(sample 1)")"
+	stop TERM
+	rm "$(sample 1)"
+	start -a -M 1M
+	same "none is needed" "$no_samples" "$(parts)"
+	stop TERM
+	clean
+}
+
+# After a power failure a file may be shorter than its header says.
+test_cut() {
+	start -a -M 1M
+	# shellcheck disable=SC2119 # no more options
+	mark 50
+	number 1
+	dump 1
+	stop KILL
+	truncate -s -100 "$aux"
+	check "join" perf data join -o "$tmp/joined" "$aux" "$(sample 1)"
+	says "it is said" "WARNING: $aux ends within a record"
+	same "number" 1 "$(numbers "$tmp/joined")"
+	rm "$tmp/joined"
+	start -a -M 1M
+	check "the next start keeps its names" sh -c "perf script -i '$(sample 1)' 2>&1 |
+		grep -qx '.* names in $aux\.$time_pattern ]'"
+	stop TERM
+	# Nobody knows what it belongs to.
+	truncate -s 50 "$(sample 1)"
+	start -a -M 1M
+	nr_aux=$(find "$tmp" -name "perf.data.auxiliary.*" | wc -l)
+	same "files of names while a file of samples cannot be read" 2 "$nr_aux"
+	stop TERM
 	clean
 }
 
@@ -200,6 +319,30 @@ test_clock() {
 	dump 2
 	same "after it" "$base.sample.30000101T000000.000000Z" "$(sample 2)"
 	same "numbers" 1 "$(numbers "$(sample 2)")"
+	stop TERM
+	clean
+}
+
+online=/sys/devices/system/cpu/cpu1/online
+# shellcheck disable=SC2317 # called at the end
+cpu_returns() {
+	[ ! -w "$online" ] || echo 1 > "$online"
+}
+at_end cpu_returns
+
+# perf cannot record on a CPU that was offline, and says so.
+test_offline() {
+	if ! [ -w "$online" ]; then
+		echo "CPU 1 cannot go offline: not tested"
+		return
+	fi
+	start -a -M 1M
+	dump 1
+	check "no CPU is missing" test "$(grep -c "is not recorded any more" "$log")" = 0
+	echo 0 > "$online"
+	cpu_returns
+	dump 2
+	check "CPU 1 is" grep -q "WARNING: CPU 1 was offline since perf began" "$log"
 	stop TERM
 	clean
 }
@@ -244,6 +387,7 @@ test_slow_command() {
 	kill -USR2 "$perf"
 	eventually "it is told to end" test -e "$tmp/told"
 	eventually "perf waits for it" grep -qx do_wait "/proc/$perf/wchan"
+	check "the file does not" perf script -i "$base"
 	kill -USR1 "$perf"
 	touch "$tmp/go"
 	wait "$perf" || status=$?
@@ -367,8 +511,12 @@ test_damaged
 test_empty
 test_names
 test_one
+test_foreign
+test_restarts
+test_cut
 test_unfinished
 test_clock
+test_offline
 test_tasks
 test_command
 test_slow_command

@@ -238,9 +238,30 @@ test_make_room() {
 	undo_mount=
 }
 
+# A signal that ends perf must not hide that data were lost.
+test_full_end() {
+	local dir=$tmp/small perf status=0
+
+	mount -t tmpfs -o size=32m small "$dir" || return
+	undo_mount=$dir
+	NOTIFY_SOCKET=$tmp/none perf record -o "$dir/perf.data" --daemon --pid-file "$tmp/pid" \
+		-a -M 1M -e "$number_event" 2> "$tmp/said" &
+	perf=$!
+	eventually "it records" grep -qx "$perf" "$tmp/pid"
+	head -c 64M /dev/zero > "$dir/full" 2> /dev/null
+	mark 200
+	kill -TERM "$perf"
+	wait "$perf" || status=$?
+	same "exit status" $((256 - 28)) "$status"
+	check "it is said" grep -q "bytes of data about tasks are lost" "$tmp/said"
+	umount "$dir"
+	undo_mount=
+}
+
 test_limits
 test_trim
 test_full_disk
+test_full_end
 test_half_record
 test_make_room
 exit "$failed"

@@ -212,7 +212,7 @@ test_killed() {
 	same "what was not finished" "" "$(find "$tmp" -name '.*tmp')"
 	same "numbers of the file before" "$before" "$(numbers "$(sample 1)")"
 	check "it finds its names" sh -c "perf script -i '$(sample 1)' 2>&1 |
-		grep -q 'names in $aux.old'"
+		grep -qx '.* names in $aux\.$time_pattern ]'"
 	stop TERM
 	clean
 

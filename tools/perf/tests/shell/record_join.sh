@@ -86,8 +86,8 @@ test_refused() {
 	refuse "a directory" "it is not a regular file" perf data join -o "$out" "$tmp"
 	head -c 50 "$data" > "$tmp/short"
 	refuse "a piece" "was not written by 'perf record'" perf data join -o "$out" "$tmp/short"
-	head -c 2000 "$data" > "$tmp/short"
-	refuse "half of it" "its end is missing" perf data join -o "$out" "$tmp/short"
+	head -c 200 "$data" > "$tmp/short"
+	refuse "less than its header" "its end is missing" perf data join -o "$out" "$tmp/short"
 	perf record -q -o - -e dummy true > "$tmp/stream" 2> /dev/null
 	refuse "a stream" "it was written to a pipe" perf data join -o "$out" "$tmp/stream"
 	check "nothing was written" test ! -e "$out"

@@ -400,6 +400,148 @@ TEST_F(tracepoint, inherit)
 	close(fd);
 }
 
+/*
+ * Three events with one small buffer, which has no room for all three records of a hit. These
+ * have the path of a program that is executed: as long a one as it takes.
+ */
+FIXTURE(small)
+{
+	struct perf_event_attr attr;
+	char path[4096];
+};
+
+FIXTURE_VARIANT(small)
+{
+	bool backward;
+	unsigned long long sample_type;
+};
+
+FIXTURE_VARIANT_ADD(small, overwrite)
+{
+	OVERWRITE,
+};
+
+FIXTURE_VARIANT_ADD(small, narrow)
+{
+	.backward = true,
+	.sample_type = NARROW,
+};
+
+FIXTURE_VARIANT_ADD(small, forward)
+{
+	FORWARD,
+};
+
+FIXTURE_SETUP(small)
+{
+	static const char program[] = "/bin/true";
+	/* With the rest of a record, this is more than a third of a page, and less than half. */
+	size_t i, len = 3 * sysconf(_SC_PAGESIZE) / 8;
+	long id = event_id("sched/sched_process_exec");
+
+	if (id < 0)
+		SKIP(return, "no sched/sched_process_exec: this takes root");
+	if (len >= sizeof(self->path))
+		SKIP(return, "paths cannot be so long that records fill a page");
+	self->attr = (struct perf_event_attr) {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(self->attr),
+		.config = id,
+		.sample_period = 1,
+		.sample_type = variant->sample_type,
+		.read_format = PERF_FORMAT_LOST,
+		.write_backward = variant->backward,
+		.watermark = 1,
+		.wakeup_watermark = 1 << 30,
+	};
+	for (i = 0; i + sizeof(program) < len; i += 2)
+		memcpy(self->path + i, "/.", 2);
+	memcpy(self->path + i, program, sizeof(program));
+}
+
+FIXTURE_TEARDOWN(small)
+{
+}
+
+/* Starts a child that executes @path when it gets a byte. */
+static pid_t exec_later(const char *path, int *go)
+{
+	int fds[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe(fds))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		close(fds[1]);
+		if (read(fds[0], &byte, 1) == 1)
+			execl(path, path, NULL);
+		_exit(1);
+	}
+	close(fds[0]);
+	*go = fds[1];
+	return pid;
+}
+
+/*
+ * The later records are copies of the first one, which must stay until then. They overwrite
+ * it afterwards: none is lost.
+ */
+TEST_F(small, all_are_recorded)
+{
+	size_t i, k, page_size = sysconf(_SC_PAGESIZE), size;
+	struct perf_event_header header;
+	struct perf_event_mmap_page *page;
+	int go, status, fds[3];
+	unsigned long long pos;
+	struct {
+		__u64 value, lost;
+	} now;
+	char record[8192], *data;
+	pid_t pid;
+
+	pid = exec_later(self->path, &go);
+	ASSERT_LT(0, pid);
+	for (i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = syscall(SYS_perf_event_open, &self->attr, pid, -1, -1,
+				 PERF_FLAG_FD_CLOEXEC);
+		ASSERT_LE(0, fds[i]);
+	}
+	page = mmap(NULL, 2 * page_size, PROT_READ, MAP_SHARED, fds[0], 0);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	ASSERT_EQ(0, ioctl(fds[1], PERF_EVENT_IOC_SET_OUTPUT, fds[0]));
+	ASSERT_EQ(0, ioctl(fds[2], PERF_EVENT_IOC_SET_OUTPUT, fds[0]));
+	ASSERT_EQ(1, write(go, "", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+
+	for (i = 0; i < ARRAY_SIZE(fds); i++) {
+		ASSERT_EQ((ssize_t)sizeof(now), read(fds[i], &now, sizeof(now)));
+		EXPECT_EQ(1, now.value) TH_LOG("event %zu", i);
+		EXPECT_EQ(0, now.lost) TH_LOG("event %zu", i);
+	}
+	/* The records of three events have the same size. Two of them fit. */
+	pos = page->data_head;
+	size = (variant->backward ? -pos : pos) / 3;
+	ASSERT_LE(2 * size, page_size);
+	ASSERT_GT(3 * size, page_size);
+	data = (char *)page + page_size;
+	for (i = 1; i < 3; i++) {
+		pos = variant->backward ? -(i + 1) * size : i * size;
+		for (k = 0; k < size; k++)
+			record[k] = data[(pos + k) % page_size];
+		memcpy(&header, record, sizeof(header));
+		EXPECT_EQ(PERF_RECORD_SAMPLE, header.type);
+		EXPECT_EQ(size, header.size);
+		EXPECT_NE(NULL, memmem(record, size, self->path, strlen(self->path) + 1));
+	}
+	munmap(page, 2 * page_size);
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	close(go);
+}
+
 /* System calls and probes, which are hit in the kernel or in user space. */
 FIXTURE(probe)
 {

@@ -61,7 +61,8 @@ sample() {
 
 # parts: the names of all files of the recording, without the times in them
 parts() {
-	find "$tmp" -name '*perf.data*' -printf '%f\n' | sed "s/sample\..*/sample/" | sort | xargs
+	find "$tmp" -name '*perf.data*' -printf '%f\n' |
+		sed "s/sample\..*/sample/; s/auxiliary\.[0-9].*/auxiliary.TIME/" | sort | xargs
 }
 
 clean() {

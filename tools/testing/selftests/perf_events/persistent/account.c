@@ -386,6 +386,151 @@ TEST_F(account, last_to_unmap)
 	EXPECT_EQ(0, vm_pin(getpid()));
 }
 
+/* Maps the AUX area of an event, of @len bytes, behind a buffer with @pages pages of data. */
+static void *aux_map(int fd, int pages, size_t len)
+{
+	return mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, ring_len(pages));
+}
+
+/* The user who maps an AUX area pays for it and is refunded, whoever has mapped the data. */
+TEST_F(account, aux)
+{
+	/* Twice as often as the allowance of all CPUs is enough for. */
+	int fd, rounds = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+	size_t len = (BUFFER - 1) * page_size();
+	struct perf_event_mmap_page *page;
+	char kb[32];
+
+	fd = aux_event_open(self->cpu);
+	if (fd < 0)
+		SKIP(return, "no PMU with an AUX area");
+	snprintf(kb, sizeof(kb), "%ld", BUFFER * page_size() / 1024);
+	ASSERT_EQ(0, write_file(MLOCK_KB, kb));
+	page = ring_map(fd, 1, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	page->aux_offset = ring_len(1);
+	page->aux_size = len;
+	CHILD({
+		struct perf_event_attr attr = say_attr();
+		void *aux;
+		int i;
+
+		become_user(0);
+		for (i = 0; i < rounds; i++) {
+			aux = aux_map(fd, 1, len);
+			MUST(aux != MAP_FAILED);
+			munmap(aux, len);
+		}
+		fd = event_open(&attr, -1, self->cpu, -1, 0);
+		MUST(fd >= 0);
+		MUST(!ring_map_err(fd, BUFFER - 1, PROT_READ));
+	});
+	munmap(page, ring_len(1));
+	close(fd);
+}
+
+/*
+ * Events whose data pages are mapped and unmapped in turn. With fewer, mapping would have to
+ * wait until the kernel is done with the last buffer of the event.
+ */
+#define RACERS		200
+
+#define UNMAPS		20000
+
+/* Until it is killed, tries to map an AUX area of the present event, and unmaps it. */
+static void map_aux(int cpu, const int *fds, const int *present, int pages)
+{
+	void *aux;
+
+	if (pin(cpu))
+		_exit(1);
+	for (;;) {
+		aux = aux_map(fds[__atomic_load_n(present, __ATOMIC_RELAXED)], pages, page_size());
+		if (aux != MAP_FAILED)
+			munmap(aux, page_size());
+	}
+}
+
+/* An attempt to map an AUX area keeps no buffer whose last mapping goes at the same time. */
+TEST_F(account, unmap_race)
+{
+	int fds[RACERS], i, *present, cpus = sysconf(_SC_NPROCESSORS_ONLN), pages = 1;
+	struct perf_event_attr attr = say_attr();
+	char kb[32];
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	present = mmap(NULL, sizeof(*present), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	ASSERT_NE(MAP_FAILED, present);
+	for (i = 0; i < RACERS; i++) {
+		fds[i] = event_open(&attr, -1, self->cpu, -1, 0);
+		ASSERT_LE(0, fds[i]);
+	}
+	/* The allowance is for each CPU. Have it be enough for one buffer, and not for two. */
+	while (pages < cpus)
+		pages *= 2;
+	snprintf(kb, sizeof(kb), "%ld", (pages + cpus) / cpus * page_size() / 1024);
+	ASSERT_EQ(0, write_file(MLOCK_KB, kb));
+	CHILD({
+		struct perf_event_mmap_page *page;
+		pid_t pid;
+
+		become_user(0);
+		pid = fork_child();
+		if (!pid)
+			map_aux(self->cpu2, fds, present, pages);
+		for (i = 0; i < UNMAPS; i++) {
+			__atomic_store_n(present, i % RACERS, __ATOMIC_RELAXED);
+			page = ring_map(fds[i % RACERS], pages, PROT_READ | PROT_WRITE);
+			MUST(page != MAP_FAILED);
+			page->aux_size = page_size();
+			page->aux_offset = ring_len(pages);
+			munmap(page, ring_len(pages));
+		}
+		kill(pid, SIGKILL);
+		MUST(child_status(pid) == -1);
+	});
+	for (i = 0; i < RACERS; i++)
+		close(fds[i]);
+	munmap(present, sizeof(*present));
+}
+
+/* The same with a PMU that has AUX areas: a wrong count of mappings is in the kernel's log. */
+TEST_F(account, unmap_data_race)
+{
+	int fds[RACERS], i, *present;
+	struct perf_event_mmap_page *page;
+	pid_t pid;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "needs two CPUs");
+	present = mmap(NULL, sizeof(*present), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	ASSERT_NE(MAP_FAILED, present);
+	for (i = 0; i < RACERS; i++) {
+		fds[i] = aux_event_open(self->cpu);
+		if (fds[i] < 0)
+			SKIP(return, "no PMU with an AUX area");
+	}
+	pid = fork_child();
+	if (!pid)
+		map_aux(self->cpu2, fds, present, 1);
+	for (i = 0; i < UNMAPS; i++) {
+		__atomic_store_n(present, i % RACERS, __ATOMIC_RELAXED);
+		page = ring_map(fds[i % RACERS], 1, PROT_READ | PROT_WRITE);
+		ASSERT_NE(MAP_FAILED, (void *)page);
+		page->aux_size = page_size();
+		page->aux_offset = ring_len(1);
+		munmap(page, ring_len(1));
+	}
+	kill(pid, SIGKILL);
+	EXPECT_EQ(-1, child_status(pid));
+	for (i = 0; i < RACERS; i++)
+		close(fds[i]);
+	munmap(present, sizeof(*present));
+}
+
 /* Mapping an existing buffer again and again charges nothing. H6 */
 TEST_F(account, remap)
 {

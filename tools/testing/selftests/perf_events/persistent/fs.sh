@@ -158,6 +158,21 @@ result $? "take away what has a name"
 refused "cpu-clock/name=$(printf 'x\302\205y')/" events 'Invalid' "'name=x" && is events "$old"
 result $? "a name that is more than text"
 
+# Its last byte, A0, is a blank in other character sets.
+word=$(printf 'voil\303\240')
+d=$dir/$ns-2
+mkdir "$d" && put "cpu-clock/period=7,name=$word/" events &&
+	is events "cpu-clock/period=7,name=$word/" &&
+	put "!cpu-clock/period=7,name=$word/" events && is events ""
+result $? "a name in UTF-8"
+
+put "sched:sched_process_exec if comm == $word" events &&
+	is events "sched:sched_process_exec/period=1/ if comm == $word" &&
+	put "!sched:sched_process_exec if comm == $word" events && is events ""
+result $? "a filter that ends with it"
+rmdir "$d"
+d=$dir/$ns
+
 refused cpu-clok events 'No such file' "'cpu-clok': no such event" &&
 	refused cpu-clock/perid=1/ events 'Invalid' "'perid=1': not one of" &&
 	refused 'cpu-clock fi' events 'Invalid' "'fi': only 'if FILTER'" &&
@@ -331,6 +346,34 @@ put '!panic : stop' triggers && put 'sched:sched_process_exec : stop' triggers &
 	[ "$(status state)" = stopped ]
 result $? "a trigger stops it"
 rmdir "$d"
+
+#
+# The highest frequency, which cannot be set if the kernel may not lower it by itself
+#
+
+rate=/proc/sys/kernel/perf_event_max_sample_rate
+old=$(cat $rate)
+if echo 2000 2>/dev/null >$rate; then
+	bad='sched:sched_process_exit if nonsense == 1'
+	mkdir "$d" && put cpu-clock events && put "$bad" events && lines=$(cat "$d/events") &&
+		refused 1 enabled 'Invalid' "'sched:sched_process_exit': fails on CPU 0: " &&
+		is events "$lines" && put "!$bad" events && put '!cpu-clock' events && is events ""
+	result $? "events stay what they were when they cannot be made"
+	rmdir "$d"
+
+	mkdir "$d" && put cpu-clock events && put 64K buffer_size && put 1 enabled &&
+		is events 'cpu-clock/freq=2000/'
+	result $? "a frequency that was not asked for is lowered"
+
+	refused 'cpu-clock/freq=2001/ : stop' triggers 'Invalid' \
+		"'cpu-clock': freq= is more than" && is triggers "" &&
+		put 'cpu-clock/freq=2000/ : stop' triggers && put 'cpu-clock : stop' triggers &&
+		is triggers 'cpu-clock/freq=2000/ : stop
+cpu-clock : stop'
+	result $? "triggers at the highest frequency"
+	rmdir "$d"
+	echo "$old" >$rate
+fi
 
 #
 # CPUs

@@ -271,6 +271,86 @@ TEST_F(mapping, head_from_other_cpu)
 	EXPECT_EQ(1, heard(self->reader, page, "head"));
 }
 
+/* An event that requires CAP_SYS_ADMIN. It never records: nobody executes its file. */
+static int uprobe_open(int cpu)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	char text[16], path[32];
+	int file, fd;
+
+	if (read_file(PMU_DIR "/uprobe/type", text, sizeof(text)) <= 0)
+		return -ENOENT;
+	file = neg_errno(syscall(SYS_memfd_create, "probed", 0));
+	if (file < 0)
+		return file;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	attr.type = atoi(text);
+	attr.exclude_kernel = 0;
+	attr.uprobe_path = (unsigned long)path;
+	attr.probe_offset = 0;
+	fd = event_open(&attr, -1, cpu, -1, 0);
+	close(file);
+	return fd;
+}
+
+/* Opens a member with CAP_PERFMON only, and maps it before and after @guest writes there. */
+static int map_with_guest(__u64 ns, int cpu, __u64 how, int writer, int guest)
+{
+	void *map;
+	int fd;
+
+	if (become(NOBODY, cap_bit(CAP_PERFMON)))
+		return 1;
+	fd = member_reopen(ns, 0, cpu, how);
+	map = ring_map(fd, PAGES, PROT_READ);
+	if (fd < 0 || map == MAP_FAILED)
+		return 2;
+	if (event_ioctl(guest, PERF_EVENT_IOC_SET_OUTPUT, writer))
+		return 3;
+	if (ring_map_err(fd, PAGES, PROT_READ) != -EACCES)
+		return 4;
+	if (ring_map_err(fd, 0, PROT_READ) != -EACCES)
+		return 5;
+
+	/* The rights of the caller do not matter, and what is mapped stays so. */
+	if (ring_map_err(writer, PAGES, PROT_READ))
+		return 6;
+	say("still");
+	return heard(fd, map, "still") == 1 ? 0 : 7;
+}
+
+/*
+ * mmap() requires the right to events that began to write to the buffer since it was opened,
+ * whether it was opened for reading or for writing. H27
+ */
+TEST_F(mapping, rights_of_the_opener)
+{
+	const __u64 hows[] = { 0, PERF_PERSIST_OPEN_WRITE };
+	unsigned int i;
+	int fd, guest;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root, to become others");
+	fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < ARRAY_SIZE(hows); i++) {
+		guest = uprobe_open(self->cpu);
+		if (guest < 0)
+			SKIP(return, "no uprobes: %s", strerror(-guest));
+		pid = fork_child();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			_exit(map_with_guest(self->id, self->cpu, hows[i], self->writer, guest));
+		EXPECT_EQ(0, child_status(pid))
+			TH_LOG("opened for %s", i ? "writing" : "reading");
+
+		/* Without the event and its records, the next one can open the buffer. */
+		close(guest);
+		ASSERT_EQ(0, event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0));
+	}
+}
+
 /* Buffers that are made in other ways, or shared. */
 FIXTURE(buffers)
 {

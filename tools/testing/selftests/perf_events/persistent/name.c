@@ -2,6 +2,8 @@
 /*
  * Names of namespaces, labels of members, and when a namespace gets published.
  */
+#include <linux/securebits.h>
+
 #include "persistent.h"
 
 FIXTURE(name)
@@ -463,6 +465,30 @@ TEST_F(name, other_process_may_not_name)
 	EXPECT_EQ(EPERM, child_status(pid));
 	EXPECT_EQ(0, ns_lookup(self->ns));
 
+	EXPECT_EQ(0, set_name(self->fd, "%s", self->ns));
+	EXPECT_EQ(id, ns_lookup(self->ns));
+}
+
+/* Only the user who made it, too: publishing charges the caller, and later calls the owner. */
+TEST_F(name, other_user_may_not_name)
+{
+	const uid_t root = geteuid();
+	__u64 id;
+
+	if (root)
+		SKIP(return, "needs root, to become others");
+	ASSERT_EQ(0, persist_new(self->fd, &id));
+
+	/* Changing the user keeps all capabilities. */
+	ASSERT_EQ(0, prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
+	ASSERT_EQ(0, setresuid(root, NOBODY, root));
+	EXPECT_EQ(-EPERM, set_name(self->fd, "%s", self->ns));
+	ASSERT_EQ(0, setresuid(NOBODY, root, root));
+	EXPECT_EQ(-EPERM, set_name(self->fd, "%s", self->ns));
+	EXPECT_EQ(0, ns_lookup(self->ns));
+	EXPECT_EQ(-ENOENT, ns_open(id, 0));
+
+	ASSERT_EQ(0, setresuid(root, root, root));
 	EXPECT_EQ(0, set_name(self->fd, "%s", self->ns));
 	EXPECT_EQ(id, ns_lookup(self->ns));
 }

@@ -267,6 +267,27 @@ TEST_F(nsfd, disable_enable)
 	EXPECT_EQ(0, event_ioctl(self->writer, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+/* ENABLE and DISABLE take no argument here: a flag for events would be ignored. */
+TEST_F(nsfd, no_argument)
+{
+	const unsigned long cmds[] = { PERF_EVENT_IOC_DISABLE, PERF_EVENT_IOC_ENABLE };
+	const unsigned long args[] = { PERF_IOC_FLAG_GROUP, 2, ~0UL };
+	struct perf_event_persist_member p = {};
+	unsigned int i, j;
+
+	/* In both states, so that each call would change something. */
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		for (j = 0; j < ARRAY_SIZE(args); j++) {
+			EXPECT_EQ(-EINVAL, event_ioctl(self->writer, cmds[i], args[j]))
+				TH_LOG("ioctl 0x%lx, argument 0x%lx", cmds[i], args[j]);
+		}
+		p.event_id = 0;
+		while (!next_member(self->reader, &p))
+			EXPECT_EQ(i, !!(p.flags & PERF_PERSIST_DISABLED));
+		ASSERT_EQ(0, event_ioctl(self->writer, cmds[i], 0));
+	}
+}
+
 /* perffs can switch a namespace, and shows its state: 0, 1, or X if members differ. */
 TEST_F(nsfd, perffs_enabled)
 {
@@ -333,6 +354,42 @@ TEST_F(nsfd, perffs_clock)
 	ASSERT_EQ(0, set_name(m.fd, "%s-clock", self->ns));
 	snprintf(path, sizeof(path), PERFFS_DIR "/%s-clock/triggers", self->ns);
 	EXPECT_EQ(0, write_file(path, "context-switches/period=1000000/ : stop"));
+}
+
+/*
+ * Not every clock can be read in an NMI. A tracepoint may be hit in one, so it cannot have
+ * such a clock, and cannot write to a buffer whose records have it. Software events can.
+ */
+TEST_F(nsfd, perffs_clock_in_nmi)
+{
+	static const char software[] = "context-switches/period=1000000/ : stop";
+	struct perf_event_attr attr = fault_attr(1000000000);
+	struct perf_event_attr tracepoint;
+	char path[512], text[64];
+	struct member m;
+	__u64 id;
+
+	if (!syscall_attr(&tracepoint))
+		SKIP(return, "no tracepoints");
+	ASSERT_EQ(0, mount_perffs());
+	attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_BOOTTIME;
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	ASSERT_EQ(0, set_name(m.fd, "%s-clock", self->ns));
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s-clock/triggers", self->ns);
+	EXPECT_EQ(-EINVAL, write_file(path, "sched:sched_switch : stop"));
+	EXPECT_EQ(0, read_file(path, text, sizeof(text)));
+
+	/* Nor does perf_event_open() make one. */
+	tracepoint.use_clockid = 1;
+	tracepoint.clockid = CLOCK_BOOTTIME;
+	EXPECT_EQ(-EINVAL, event_open(&tracepoint, -1, self->cpu, -1, 0));
+
+	EXPECT_EQ(0, write_file(path, software));
+	ASSERT_EQ(sizeof(software), read_file(path, text, sizeof(text)));
+	EXPECT_EQ(0, memcmp(software, text, strlen(software)));
 }
 
 /* Events may be published disabled, to be switched on together. */

@@ -605,24 +605,50 @@ static int receive_fd(int sock)
 /* The record type, as perf calls it */
 #define RECORD_TRACING_DATA	66
 
+/* Returns the record of a stream at @pos, and moves @pos behind it; NULL after the last one. */
+static const struct perf_event_header *next_record(const char *text, size_t len, size_t *pos)
+{
+	const struct perf_event_header *header = (const void *)(text + *pos);
+
+	if (*pos + sizeof(*header) >= len || header->size < sizeof(*header))
+		return NULL;
+	*pos += header->size;
+	/* Formats of tracepoints follow the record, and are not counted in its size. */
+	if (header->type == RECORD_TRACING_DATA)
+		*pos += *(const __u32 *)(header + 1);
+	return header;
+}
+
+#define FIRST_RECORD	16
+
 /* Counts the executable mappings of a process that a stream tells. */
 static int maps_of(const char *text, size_t len, __u32 pid)
 {
 	const struct perf_event_header *header;
-	size_t pos = 16;
+	size_t pos = FIRST_RECORD;
 	int n = 0;
 
-	for (; pos + sizeof(*header) < len; pos += header->size) {
-		header = (const void *)(text + pos);
-		if (header->size < sizeof(*header))
-			break;
+	while ((header = next_record(text, len, &pos))) {
 		if (header->type == PERF_RECORD_MMAP2)
 			n += *(const __u32 *)(header + 1) == pid;
-		/* Formats of tracepoints follow the record, and are not counted in its size. */
-		if (header->type == RECORD_TRACING_DATA)
-			pos += *(const __u32 *)(header + 1);
 	}
 	return n;
+}
+
+/* Returns the pid of the last task that a stream calls @comm, or 0. */
+static __u32 pid_named(const char *text, size_t len, const char *comm)
+{
+	const struct perf_event_header *header;
+	size_t pos = FIRST_RECORD;
+	const __u32 *ids;
+	__u32 pid = 0;
+
+	while ((header = next_record(text, len, &pos))) {
+		ids = (const void *)(header + 1);
+		if (header->type == PERF_RECORD_COMM && !strcmp((const char *)&ids[2], comm))
+			pid = ids[0];
+	}
+	return pid;
 }
 
 /* A stream tells of processes that have records in it, and of no others. */
@@ -870,6 +896,83 @@ TEST_F(ring_buffers, name_of_another)
 	stop_owner(again);
 }
 
+/* Makes mappings for 80 bytes or more each in a stream, which is made in parts of 64 KiB. */
+#define MAPS		2000
+
+static bool map_many(void)
+{
+	int i, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *mem;
+
+	mem = mmap(NULL, 2 * MAPS * page_size(), PROT_READ, flags, -1, 0);
+	if (mem == MAP_FAILED)
+		return false;
+	/* Leave a page between two, so that they are not merged. */
+	for (i = 0; i < MAPS; i++) {
+		if (mprotect(mem + 2 * i * page_size(), page_size(), PROT_READ | PROT_EXEC))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Nor does it continue the maps of the old task, in the middle of which a reader of a stream
+ * is: the rest of them is gone, and the stream goes on with other tasks.
+ */
+TEST_F(ring_buffers, maps_of_another)
+{
+	unsigned long long number;
+	int fd, status, maps;
+	pid_t pid, again;
+	size_t len = 0;
+	ssize_t n;
+
+	ASSERT_LE(0, map_calls(&self->attr));
+	pid = fork_child();
+	if (!pid) {
+		/* A stream tells only of processes that have records. */
+		syscall(SYS_getppid, 0x1001);
+		if (map_many())
+			raise(SIGSTOP);
+		_exit(1);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+	fd = open(path_of(self->dir, number, "trace"), O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	/* At the first map, the rest of this part is made, and the next one is not. */
+	while (!maps_of(self->text, len, pid)) {
+		n = read(fd, self->text + len, 4096);
+		ASSERT_LT(0, n);
+		len += n;
+	}
+	stop_owner(pid);
+	again = clone_as(pid);
+	if (!again) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (map_many())
+			raise(SIGSTOP);
+		_exit(1);
+	}
+	if (again < 0)
+		SKIP(return, "cannot choose a pid");
+	ASSERT_EQ(again, waitpid(again, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+
+	do {
+		n = read(fd, self->text + len, TEXT_ROOM - len);
+		ASSERT_LE(0, n);
+		len += n;
+	} while (n);
+	maps = maps_of(self->text, len, pid);
+	EXPECT_LT(0, maps);
+	EXPECT_GT(MAPS, maps);
+	close(fd);
+	stop_owner(again);
+}
+
 /*
  * For a child, which reads the buffers in its own /proc. Returns 1 if its parent is
  * named, plus 2 if it is named itself.
@@ -913,30 +1016,83 @@ TEST_F(ring_buffers, name_for_another_user)
 	EXPECT_EQ(2, child_status(pid));
 }
 
+typedef int (*seen_fn)(char *text, pid_t parent, unsigned long mark);
+
+/* Returns what a child sees that has a pid namespace and a /proc of its own; 77: it has none. */
+static int seen_inside(seen_fn seen, char *text, unsigned long mark)
+{
+	pid_t pid, parent = getpid();
+
+	pid = fork_child();
+	if (pid)
+		return child_status(pid);
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS))
+		_exit(77);
+	pid = fork_child();
+	if (pid)
+		_exit(child_status(pid));
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", "/proc", "proc", 0, NULL))
+		_exit(102);
+	_exit(seen(text, parent, mark));
+}
+
 /* Nor does it to names of tasks that the reader's own /proc does not have. */
 TEST_F(ring_buffers, name_outside)
 {
+	int seen;
+
+	ASSERT_LE(0, map_calls(&self->attr));
+	prctl(PR_SET_NAME, "kst_parent");
+	syscall(SYS_getppid, 0x1001);
+	seen = seen_inside(names_seen, self->text, 0x1002);
+	if (seen == 77)
+		SKIP(return, "no pid namespaces");
+	EXPECT_EQ(2, seen);
+}
+
+/* Like names_seen() for a stream, which also tells the mappings of tasks that it names. */
+static int tasks_told(char *text, pid_t parent, unsigned long mark)
+{
+	unsigned long long number;
+	int len, seen = 0;
+	char dir[64];
+	__u32 pid;
+
+	snprintf(dir, sizeof(dir), "/proc/%d/perf/ring-buffers", getpid());
+	prctl(PR_SET_NAME, "kst_child");
+	syscall(SYS_getppid, mark);
+	if (buffers_of(dir, &number) != 1)
+		return 100;
+	len = read_all(path_of(dir, number, "trace"), text);
+	if (len < 0)
+		return 101;
+	if (pid_named(text, len, "kst_parent") || maps_of(text, len, parent))
+		seen |= 1;
+	/* In a pid namespace, we do not know our pid in the stream. */
+	pid = pid_named(text, len, "kst_child");
+	if (pid && maps_of(text, len, pid))
+		seen |= 2;
+	return seen;
+}
+
+/* The same for streams: they have neither names nor mappings of such tasks. */
+TEST_F(ring_buffers, stream_outside)
+{
 	pid_t pid, parent = getpid();
+	int seen;
 
 	ASSERT_LE(0, map_calls(&self->attr));
 	prctl(PR_SET_NAME, "kst_parent");
 	syscall(SYS_getppid, 0x1001);
 	pid = fork_child();
-	if (!pid) {
-		if (unshare(CLONE_NEWPID | CLONE_NEWNS))
-			_exit(77);
-		pid = fork_child();
-		if (pid)
-			_exit(child_status(pid));
-		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		    mount("proc", "/proc", "proc", 0, NULL))
-			_exit(102);
-		_exit(names_seen(self->text, parent, 0x1002));
-	}
-	pid = child_status(pid);
-	if (pid == 77)
+	if (!pid)
+		_exit(tasks_told(self->text, parent, 0x1002));
+	EXPECT_EQ(3, child_status(pid));
+	seen = seen_inside(tasks_told, self->text, 0x1003);
+	if (seen == 77)
 		SKIP(return, "no pid namespaces");
-	EXPECT_EQ(2, pid);
+	EXPECT_EQ(2, seen);
 }
 
 /* Returns an event that a dead task made for us, and that writes to the buffer of @output. */

@@ -19,6 +19,7 @@ static_assert(PERF_EVENT_SNAPSHOT_SIZE_VER0 == 32, "first size");
 #define SNAPSHOTS	50
 #define RESUMES		200
 #define MAX_CPUS	64
+#define RING_BUFFERS	"/proc/self/perf/ring-buffers"
 
 static int take(int ns_fd, struct perf_event_snapshot *s)
 {
@@ -350,6 +351,45 @@ TEST_F(snapshot, pinned)
 	close(fds[0]);
 	close(fds[1]);
 	free(before);
+}
+
+/* Returns the number in /proc of the only buffer that this process has open, or an error. */
+static long long number_in_proc(void)
+{
+	long long number = -ENOENT;
+	struct dirent *dent;
+	DIR *dir;
+
+	dir = opendir(RING_BUFFERS);
+	if (!dir)
+		return -errno;
+	while ((dent = readdir(dir)))
+		sscanf(dent->d_name, "%lld.txt", &number);
+	closedir(dir);
+	return number;
+}
+
+/* In /proc, a buffer that is used again is a new one: readers know it by its number. */
+TEST_F(snapshot, number_in_proc)
+{
+	struct perf_event_snapshot s = {};
+	long long numbers[8];
+	int i, j;
+
+	if (access(RING_BUFFERS, R_OK))
+		SKIP(return, "the kernel does not show ring buffers in /proc");
+	ASSERT_EQ(0, ns_keep(self->fd, 1));
+	/* The buffer of a snapshot that somebody has mapped is not used again. */
+	member_unmap(&self->m);
+	for (i = 0; i < (int)ARRAY_SIZE(numbers); i++) {
+		numbers[i] = number_in_proc();
+		ASSERT_LT(0, numbers[i]);
+		for (j = 0; j < i; j++) {
+			EXPECT_NE(numbers[j], numbers[i])
+				TH_LOG("the number after %d snapshots and after %d", j, i);
+		}
+		ASSERT_EQ(0, take(self->fd, &s));
+	}
 }
 
 /* The oldest snapshots go when there are more than may be kept. */

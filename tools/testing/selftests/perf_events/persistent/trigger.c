@@ -23,6 +23,7 @@ static_assert(PERF_EVENT_TRIGGER_SIZE_VER0 == 104, "first size");
 #define DELAYS	10
 #define RACES	300
 #define SECOND	1000000000ULL
+#define REST	10000000	/* ns after an action */
 
 /* Adds trigger @t, unless it has a number already, and has event @fd fire it. */
 static int trigger_on(int ns_fd, struct perf_event_trigger *t, int fd)
@@ -360,6 +361,50 @@ TEST_F(trigger, stop)
 	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "twice"));
 }
 
+/* While the namespace is stopped, a firing stops nothing: it does not count as an action. */
+TEST_F(trigger, stopped_already)
+{
+	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP, .times = 2 };
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
+	__u64 fired;
+	int i;
+
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &stop));
+	say("first");
+	call_getppid(1);
+	ASSERT_EQ(0, wait_for(self->fd, 1, 1, &st));
+	EXPECT_EQ(1, st.acted);
+
+	/*
+	 * This one fails as long as the namespace is stopped, and rests for a second after it
+	 * failed. So when it has failed again, the first one rests no longer.
+	 */
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, fire(self->fd, t.number, &st));
+		ASSERT_EQ(ECANCELED, st.error);
+	}
+	fired = st.fired;
+	ASSERT_EQ(0, trigger_del(self->fd, t.number));
+	ASSERT_EQ(0, trigger_state(self->fd, 1, &st));
+	EXPECT_EQ(1 + fired, st.fired);
+	ASSERT_EQ(1, st.acted);
+	EXPECT_EQ(0, st.failed);
+	ASSERT_EQ(0, st.flags);
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "first"));
+
+	/* It can still do what it is there for. */
+	ASSERT_EQ(0, ns_resume(self->fd));
+	say("second");
+	ASSERT_EQ(0, fire(self->fd, 1, &st));
+	say("third");
+	EXPECT_EQ(2, st.acted);
+	EXPECT_EQ(PERF_TRIGGER_SPENT, st.flags);
+	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "second"));
+	EXPECT_EQ(0, heard_in(self->id, 0, self->cpu, "third"));
+}
+
 /* Frozen records stay, however often another trigger would take a snapshot. H24 */
 TEST_F(trigger, frozen)
 {
@@ -695,6 +740,39 @@ TEST_F(trigger, precise)
 	fd = event_open(&attr, -1, self->cpu, -1, 0);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, trigger_add_event(self->fd, 1, fd));
+}
+
+/* An event that never overflows could not fire either: it is refused, and stays ordinary. */
+TEST_F(trigger, no_overflow)
+{
+	const __u64 configs[] = { PERF_COUNT_SW_BPF_OUTPUT, PERF_COUNT_SW_DUMMY };
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st;
+	struct perf_event_persist_member p;
+	unsigned int i;
+	int fd;
+
+	ASSERT_EQ(0, trigger_add(self->fd, &t));
+	for (i = 0; i < ARRAY_SIZE(configs); i++) {
+		struct perf_event_attr attr = {
+			.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = configs[i],
+			.sample_period = 1, .sample_type = PERF_SAMPLE_RAW, .write_backward = 1,
+		};
+
+		fd = event_open(&attr, -1, self->cpu, -1, 0);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(-EOPNOTSUPP, trigger_add_event(self->fd, t.number, fd))
+			TH_LOG("config %llu", (unsigned long long)configs[i]);
+		EXPECT_EQ(-ENOENT, get_member(fd, &p));
+
+		/* Nor can it when it is a member. */
+		ASSERT_EQ(0, persist_join(fd, self->id));
+		EXPECT_EQ(-EOPNOTSUPP, trigger_add_event(self->fd, t.number, fd));
+		ASSERT_EQ(0, get_member(fd, &p));
+		EXPECT_EQ(0, p.trigger);
+	}
+	ASSERT_EQ(0, trigger_state(self->fd, t.number, &st));
+	EXPECT_EQ(0, st.nr_events);
 }
 
 /* Returns how many members are stopped, and in *@nr how many there are but those for triggers. */
@@ -1725,11 +1803,29 @@ static __u64 boottime_ns(void)
 	return t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* A trigger whose action fires it again rests in between, so that others can run. H29 */
+/* However often a trigger is fired, it rests after it has acted, so that others can run. H29 */
+TEST_F(trigger, rests)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger_state st;
+	__u64 begin;
+	int i;
+
+	begin = boottime_ns();
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	for (i = 1; i <= 20; i++) {
+		ASSERT_EQ(0, fire(self->fd, 1, &st));
+		ASSERT_EQ(i, st.acted);
+		EXPECT_LE(st.acted, (boottime_ns() - begin) / REST + 1);
+		ASSERT_EQ(0, ns_resume(self->fd));
+	}
+	EXPECT_EQ(0, st.failed);
+}
+
+/* The action of a trigger may fire it again. H29 */
 TEST_F(trigger, feeds_itself)
 {
-	const __u64 rest = 10000000;
-	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
 	struct perf_event_trigger_state st;
 	char text[32];
 	__u64 begin;
@@ -1749,7 +1845,7 @@ TEST_F(trigger, feeds_itself)
 	}
 	ASSERT_EQ(0, wait_for(self->fd, 1, 20, &st));
 	EXPECT_EQ(0, st.failed);
-	EXPECT_LE(st.acted, (boottime_ns() - begin) / rest + 1);
+	EXPECT_LE(st.acted, (boottime_ns() - begin) / REST + 1);
 }
 
 #define FAIR_SERVER	"/sys/kernel/debug/sched/fair_server/cpu%d/runtime"

@@ -183,8 +183,8 @@ static bool is_for_readers(unsigned int cmd)
  * Return: 0, or
  *  -ENOTTY	@cmd is none of these ioctls
  *  -EFAULT	user memory at @arg cannot be read or written
- *  -EINVAL	the file is not bound to a namespace; SET_PERSIST, STOP or RESUME with
- *		an argument; SET_NAME: not a name;
+ *  -EINVAL	the file is not bound to a namespace; SET_PERSIST, ENABLE, DISABLE, STOP or
+ *		RESUME with an argument; SET_NAME: not a name;
  *		SET_NOTE: too long, or with a control character; GET_PERSIST and
  *		GET_MEMBER: see perf_persistent_ioctl(); JOIN: see SET_NAME there
  *  -EACCES	the file is open for reading only, and @cmd is not SET_NAME,

@@ -532,7 +532,7 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 		if (returned)
 			perf_trigger_covered(ns, cpu);
 	}
-	for (i = 0; !ret && returned && i < nr; i++) {
+	for (i = 0; !ret && i < nr; i++) {
 		if ((!cover[i].event && !cover[i].skip) || cover[i].lost)
 			perf_trigger_not_covered(cover[i].model, cpu);
 	}

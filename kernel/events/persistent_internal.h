@@ -67,7 +67,8 @@ struct ucounts;
  * @swapping:	buffers are being replaced: perf_buffer::event_list lacks members
  * @generation:	counts the changes that a listing would show
  * @waitq:	for poll() on a namespace file, and for the end of @swapping
- * @creator:	the process that may join and name it while it has no name
+ * @creator:	the process that may join and name it while it has no name, as long as it has
+ *		the user of @cred
  * @cred:	of its owner, who pays for the buffers; the kernel uses them to make
  *		members on new CPUs, and buffers that replace others
  * @memlock:	RLIMIT_MEMLOCK of the process that gave it its name, for these buffers
@@ -97,7 +98,8 @@ struct ucounts;
  * @spares:	snapshots that are prepared, with empty buffers
  * @nr_spares:	how many these are
  * @want_spares: how many there should be
- * @lacks_spares: the worker could not make all of them the last time; only for the worker
+ * @spares_delay: the worker could not make all of them, and tries again after as many
+ *		seconds; or 0; only for the worker
  * @trimmed:	snapshots deleted because of @keep; unmapped buffers are used again
  * @snapshot_work: shows snapshots in sysfs, makes spares, and frees @trimmed
  * @triggers:	its triggers, ordered by number
@@ -105,8 +107,7 @@ struct ucounts;
  * @last_trigger: number of the last trigger that was made
  * @nr_stoppers: number of triggers that stop it
  * @stopped:	its buffers are frozen; written in any context
- * @stop_list:	the events that a stop must reach; under RCU; NULL if @nr_stoppers is 0,
- *		or if there was no memory
+ * @stop_list:	the events that a stop must reach; under RCU; NULL if @nr_stoppers is 0
  *
  * Fields that change are protected by perf_persist_lock.
  */
@@ -151,7 +152,7 @@ struct perf_persist_ns {
 	struct list_head	spares;
 	unsigned int		nr_spares;
 	unsigned int		want_spares;
-	bool			lacks_spares;
+	unsigned int		spares_delay;
 	struct list_head	trimmed;
 	struct delayed_work	snapshot_work;
 
@@ -242,6 +243,7 @@ enum perf_member_state {
  * @for_trigger: it came for a trigger, and leaves with it
  * @kept:	snapshots contain it; false if it came for a trigger and writes to no buffer
  * @revoked:	only the memory of the event is left, see perf_event_revoke()
+ * @listed:	it is in perf_persist_ns::stop_list
  * @rb:		the buffer that the namespace keeps mapped through this event;
  *		NULL while not held, for a counter, and for an event that writes
  *		to the buffer of another member
@@ -274,6 +276,7 @@ struct perf_member {
 	u8			for_trigger:1;
 	u8			kept:1;
 	u8			revoked:1;
+	u8			listed:1;
 	struct perf_buffer	*rb;
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;

@@ -191,8 +191,8 @@ struct perf_persist_ns *perf_member_remove(struct perf_member *member)
 	perf_persist_members_changed(ns, member->kept);
 	member->ns = NULL;
 	/*
-	 * Pairs with smp_load_acquire() in perf_persistent_last_opener(), which
-	 * may free the event now.
+	 * Pairs with smp_load_acquire() in leave_unpublished(), whose caller may free the
+	 * event now.
 	 */
 	smp_store_release(&member->state, PERF_MEMBER_NONE);
 
@@ -936,7 +936,7 @@ char *perf_member_copy_filter(struct perf_member *member)
 			break;
 		/* Its setter is about to lock ctx->mutex again, see __perf_event_set_filter(). */
 		perf_event_ctx_unlock(event, ctx);
-		cond_resched();
+		schedule_timeout_uninterruptible(1);
 	}
 	copy = kstrdup(text, GFP_KERNEL);
 	if (text && !copy)

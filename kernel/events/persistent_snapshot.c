@@ -519,7 +519,7 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 				return snap;
 			}
 		} else {
-			ret = perf_snapshot_alloc_buffers(snap);
+			ret = perf_snapshot_alloc_buffers(snap, true);
 			if (ret) {
 				mutex_lock(&perf_persist_lock);
 				goto unlock;

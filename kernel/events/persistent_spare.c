@@ -205,7 +205,7 @@ static unsigned int max_sets(struct perf_persist_ns *ns)
 	return 2 * READ_ONCE(ns->keep) + READ_ONCE(ns->want_spares) + 1;
 }
 
-static int alloc_buffers(struct perf_persist_ns *snap)
+static int alloc_buffers(struct perf_persist_ns *snap, bool tell)
 {
 	struct perf_persist_ns *ns = snap->source;
 	struct perf_snapshot_member *sm;
@@ -218,7 +218,8 @@ static int alloc_buffers(struct perf_persist_ns *snap)
 	if (!perf_memory_left(pages))
 		return -ENOMEM;
 	if (pages && !perf_set_has_room(snap->set, max_sets(ns))) {
-		perf_set_report(snap->set, ns->name);
+		if (tell)
+			perf_set_report(snap->set, ns->name);
 		return -EBUSY;
 	}
 
@@ -237,12 +238,13 @@ static int alloc_buffers(struct perf_persist_ns *snap)
 /**
  * perf_snapshot_alloc_buffers - make the buffers of a snapshot, paid for by the owner
  * @snap:	the snapshot, which is prepared
+ * @tell:	log who has removed snapshots mapped if there are too many of them
  *
  * Called without perf_persist_lock, with perf_persist_ns::snapshot_lock.
  *
  * Return: 0, or an error, see perf_snapshot_ioctl().
  */
-int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap)
+int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap, bool tell)
 {
 	const struct cred *old;
 	int ret;
@@ -251,7 +253,7 @@ int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap)
 	remove_trimmed(snap->source);
 
 	old = override_creds(snap->source->cred);
-	ret = alloc_buffers(snap);
+	ret = alloc_buffers(snap, tell);
 	revert_creds(old);
 	return ret;
 }
@@ -513,8 +515,12 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
  * Spares
  */
 
-/* The memory may be there later, and a reader may let go of a snapshot. */
-#define PERF_SPARES_RETRY	(10 * HZ)
+/*
+ * The memory may be there later, and a reader may let go of a snapshot. So try again, each time
+ * after twice as many seconds.
+ */
+#define PERF_SPARES_RETRY	10U
+#define PERF_SPARES_RETRY_MAX	640U
 
 static const struct perf_snapshot_sizes same_sizes;
 
@@ -575,20 +581,20 @@ static void ns_members_changed(struct perf_persist_ns *ns)
 }
 
 /* Use the buffers of a trimmed snapshot, or make new ones. */
-static int get_buffers(struct perf_persist_ns *snap)
+static int get_buffers(struct perf_persist_ns *snap, bool tell)
 {
 	bool reused;
 
 	scoped_guard(mutex, &perf_persist_lock)
 		reused = perf_snapshot_reuse_trimmed(snap);
 	if (!reused)
-		return perf_snapshot_alloc_buffers(snap);
+		return perf_snapshot_alloc_buffers(snap, tell);
 	perf_snapshot_renew(snap);
 	return 0;
 }
 
 /* Make as many spares as the namespace should have, and free those that do not fit. */
-static int refill_spares(struct perf_persist_ns *ns)
+static int refill_spares(struct perf_persist_ns *ns, bool tell)
 {
 	struct perf_persist_ns *snap, *next;
 	LIST_HEAD(stale);
@@ -618,7 +624,7 @@ static int refill_spares(struct perf_persist_ns *ns)
 			ret = PTR_ERR(snap);
 			break;
 		}
-		ret = get_buffers(snap);
+		ret = get_buffers(snap, tell);
 		if (ret) {
 			list_add(&snap->entry, &stale);
 			break;
@@ -680,17 +686,19 @@ static void snapshot_worker(struct work_struct *work)
 	struct perf_persist_ns *ns = container_of(to_delayed_work(work), struct perf_persist_ns,
 						  snapshot_work);
 	unsigned long delay = list_snapshots(ns) ? HZ : 0;
-	int ret = refill_spares(ns);
+	/* Say once why it fails, and not each time. */
+	int ret = refill_spares(ns, !ns->spares_delay);
 
-	if (ret == -ENODEV)
-		ret = 0;
-	/* Say it once, and not again each time that it fails. */
-	if (ret && !ns->lacks_spares)
-		pr_notice_ratelimited("perf: persistent/%s/: cannot allocate all spares: %pe\n",
-				      ns->name, ERR_PTR(ret));
-	ns->lacks_spares = ret;
-	if (ret && !delay)
-		delay = PERF_SPARES_RETRY;
+	if (!ret || ret == -ENODEV) {
+		ns->spares_delay = 0;
+	} else {
+		if (!ns->spares_delay)
+			pr_notice_ratelimited("perf: persistent/%s/: cannot allocate all spares: %pe\n",
+					      ns->name, ERR_PTR(ret));
+		ns->spares_delay = clamp(2 * ns->spares_delay, PERF_SPARES_RETRY,
+					 PERF_SPARES_RETRY_MAX);
+		delay = delay ?: ns->spares_delay * HZ;
+	}
 	remove_trimmed(ns);
 	/* Keep the reference for the next run, unless others have queued it with their own. */
 	if (!delay || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, delay))
@@ -729,7 +737,7 @@ long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 	if (ret)
 		return ret;
 
-	ret = refill_spares(ns);
+	ret = refill_spares(ns, true);
 	if (!ret)
 		return 0;
 
@@ -738,7 +746,7 @@ long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 	if (ns->want_spares == nr)
 		ns->want_spares = min_t(unsigned int, old, nr);
 	mutex_unlock(&perf_persist_lock);
-	refill_spares(ns);
+	refill_spares(ns, true);
 	return ret;
 }
 

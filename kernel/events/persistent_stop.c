@@ -79,23 +79,30 @@ bool perf_stop_now(struct perf_persist_ns *ns)
 	return !READ_ONCE(list->partial);
 }
 
-/* There is no memory for a new list: take out of the old one what has left. */
-static void shrink_stop_list(struct perf_persist_ns *ns)
+/*
+ * There is no memory for a new list: take out of the old one what has left. Returns -ENOMEM
+ * if it lacks members.
+ */
+static int shrink_stop_list(struct perf_persist_ns *ns)
 {
 	struct perf_stop_list *list = rcu_dereference_protected(ns->stop_list,
 								lockdep_is_held(&perf_persist_lock));
-	unsigned int i;
+	unsigned int i, nr = 0;
 
 	if (!list)
-		return;
-	WRITE_ONCE(list->partial, true);
+		return -ENOMEM;
 	for (i = 0; i < list->nr; i++) {
 		struct perf_event *event = list->events[i];
 
 		/* The event of a member that leaves is freed a grace period later. */
 		if (event && !perf_persist_find_member(ns, event->id))
 			WRITE_ONCE(list->events[i], NULL);
+		nr += !!list->events[i];
 	}
+	if (nr == perf_persist_count_members(ns))
+		return 0;
+	WRITE_ONCE(list->partial, true);
+	return -ENOMEM;
 }
 
 /*
@@ -112,14 +119,14 @@ static int update_stop_list(struct perf_persist_ns *ns)
 	if (ns->nr_stoppers) {
 		nr = perf_persist_count_members(ns);
 		list = kvzalloc(struct_size(list, events, nr), PERF_PERSIST_GFP);
-		if (!list) {
-			shrink_stop_list(ns);
-			return -ENOMEM;
-		}
+		if (!list)
+			return shrink_stop_list(ns);
 		list->nr = nr;
 		nr = 0;
-		for_each_ns_member(member, ns)
+		for_each_ns_member(member, ns) {
 			list->events[nr++] = member->event;
+			member->listed = true;
+		}
 	}
 
 	old = rcu_replace_pointer(ns->stop_list, list, lockdep_is_held(&perf_persist_lock));
@@ -136,12 +143,14 @@ static int update_stop_list(struct perf_persist_ns *ns)
  */
 int perf_stop_prepare(struct perf_persist_ns *ns)
 {
+	struct perf_stop_list *list = rcu_dereference_protected(ns->stop_list,
+								lockdep_is_held(&perf_persist_lock));
 	int ret = 0;
 
 	assert_registry();
 	ns->nr_stoppers++;
-	/* Also retry if there was no memory for the list earlier. */
-	if (!rcu_access_pointer(ns->stop_list))
+	/* Also try again if there was no memory for a list of all members. */
+	if (!list || list->partial)
 		ret = update_stop_list(ns);
 	if (ret)
 		ns->nr_stoppers--;
@@ -192,7 +201,7 @@ static void stop(struct perf_persist_ns *ns)
  * perf_stop_rest - stop the events that perf_stop_now() could not stop
  * @ns:		the namespace, with the lock held
  *
- * Records until now count as written or lost, not as missed.
+ * What they could not write until now counts as lost, not as missed.
  */
 void perf_stop_rest(struct perf_persist_ns *ns)
 {
@@ -203,11 +212,13 @@ void perf_stop_rest(struct perf_persist_ns *ns)
 	if (!READ_ONCE(ns->stopped))
 		return;
 	for_each_ns_member(member, ns) {
-		if (member->rb && !READ_ONCE(member->rb->paused))
+		if (!member->listed)
 			atomic64_set(&member->lost_at_stop,
 				     atomic64_read(&member->event->lost_samples));
 	}
 	follow_stop(ns);
+	/* There may be memory for a list of all members now. */
+	update_stop_list(ns);
 }
 
 /* Count records that @member did not write while it was stopped as missed, not as lost. */
@@ -295,7 +306,10 @@ static void ns_leaving(struct perf_leaving *leaving)
 	struct perf_persist_ns *ns = leaving->ns;
 
 	assert_registry();
-	if (!member || (!ns->nr_stoppers && !READ_ONCE(ns->stopped)))
+	if (!member)
+		return;
+	member->listed = false;
+	if (!ns->nr_stoppers && !READ_ONCE(ns->stopped))
 		return;
 	leaving->frozen = ring_buffer_get(member->event);
 	if (READ_ONCE(ns->stopped))

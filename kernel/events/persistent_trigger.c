@@ -60,7 +60,8 @@
  * @arg:	what the user asked for; constant
  * @state:	what it has done, except for perf_event_trigger_state::fired
  * @actions:	of the members that fire it, struct perf_action
- * @missed:	CPUs that were offline when an event was added to the trigger
+ * @missed:	CPUs that were offline when an event was added to the trigger, or where an
+ *		event of the trigger could not be made
  * @fired:	how often it fired
  * @pending:	it has fired and is not done yet. The context that sets this owns the fields
  *		below, except for @armed_at
@@ -136,8 +137,12 @@ static bool is_spent(struct perf_trigger *trigger)
 
 static bool may_start(struct perf_trigger *trigger, u64 now)
 {
-	/* What is stopped already cannot be stopped by this event. */
-	if (trigger->arg.action == PERF_TRIGGER_DO_STOP && READ_ONCE(trigger->ns->stopped))
+	/*
+	 * What is stopped already cannot be stopped by this event. But a panic must not rely on
+	 * a stop that has only begun.
+	 */
+	if (trigger->arg.action == PERF_TRIGGER_DO_STOP && READ_ONCE(trigger->ns->stopped) &&
+	    trigger->arg.when != PERF_TRIGGER_WHEN_PANIC)
 		return false;
 	return now >= READ_ONCE(trigger->not_before) && !is_spent(trigger);
 }
@@ -298,8 +303,10 @@ static void trigger_worker(struct work_struct *work)
 	}
 
 	mutex_lock(&perf_persist_lock);
-	if (arg->action == PERF_TRIGGER_DO_STOP && !trigger->stopped)
+	if (arg->action == PERF_TRIGGER_DO_STOP && !trigger->stopped) {
 		perf_stop_rest(ns);
+		trigger->frozen_mono = ktime_get_ns();
+	}
 	now = ktime_get_boottime_ns();
 	took = ktime_get_ns() - start;
 	if (ret) {
@@ -391,7 +398,7 @@ unsigned int perf_trigger_number(struct perf_member *member)
  * @cpu:	the returning CPU
  *
  * Return: a CPU that has all events of the trigger, so that @cpu can get the same ones; or
- * -1 if @cpu was online whenever an event was added to the trigger, or if no CPU was.
+ * -1 if @cpu has missed none, or if no CPU has all of them.
  */
 int perf_trigger_model_cpu(struct perf_member *member, int cpu)
 {

@@ -461,7 +461,7 @@ int data_join__open(struct data_join *join, const char * const *paths, int nr)
 	for (int i = 0; i < nr && !err; i++) {
 		err = find_records(join, i);
 		if (!err && join->files[i].nr_cut)
-			pr_warning("WARNING: %s ends within a record: %" PRIu64 " bytes are left out or missing.\n",
+			pr_warning("WARNING: the end of %s is damaged or missing: %" PRIu64 " bytes of it are left out.\n",
 				   join->files[i].path, join->files[i].nr_cut);
 	}
 	return err;

@@ -155,7 +155,7 @@ static struct perf_cpu_map *cpu_map__of_bitmap(const unsigned long *cpus, int nr
  * to find its format.
  */
 static char *event__name(const struct persistent_sorted_event *event,
-			 const struct perf_event_attr *attr)
+			 const struct perf_event_attr *attr __maybe_unused)
 {
 	const char *label = event->first->label;
 

@@ -349,7 +349,7 @@ static int read_files(struct save_dir *dir)
 		/* Others may put files there: the command must not get these. */
 		if (!parse_name(dir, dent->d_name, &file) ||
 		    fstatat(dir->fd, file.name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		    !S_ISREG(st.st_mode) || st.st_uid != dir->uid)
 			continue;
 		file.size = st.st_size;
 		err = insert_file(dir, &file) ?: note_saved(dir, &file);
@@ -474,7 +474,7 @@ const struct save_file *save_dir__unhandled(struct save_dir *dir)
 
 		if (is_unhandled(dir, file) &&
 		    !fstatat(dir->fd, file->name, &st, AT_SYMLINK_NOFOLLOW) &&
-		    S_ISREG(st.st_mode) && st.st_uid == geteuid())
+		    S_ISREG(st.st_mode) && st.st_uid == dir->uid)
 			return file;
 	}
 	return NULL;
@@ -518,6 +518,25 @@ static int lock_dir(struct save_dir *dir)
 	return 0;
 }
 
+/* The owner of files that perf makes in @dir: the file system may map it. */
+static uid_t own_uid(struct save_dir *dir)
+{
+	char name[PERF_PERSIST_NAME_SIZE + 32];
+	uid_t uid = geteuid();
+	struct stat st;
+	int fd;
+
+	scnprintf(name, sizeof(name), ".%s.%d.owner.tmp", dir->name, getpid());
+	fd = openat(dir->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return uid;
+	if (!fstat(fd, &st))
+		uid = st.st_uid;
+	unlinkat(dir->fd, name, 0);
+	close(fd);
+	return uid;
+}
+
 int save_dir__open(struct save_dir *dir, const char *path, const char *name, bool runs)
 {
 	int err;
@@ -539,6 +558,7 @@ int save_dir__open(struct save_dir *dir, const char *path, const char *name, boo
 	if (dir->fd < 0)
 		return err_dir(dir, "open");
 
+	dir->uid = own_uid(dir);
 	err = read_boot(&dir->boot) ?: lock_dir(dir);
 	/* In any order: whichever of marks and files is ahead counts. */
 	return err ?: read_marks(dir) ?: read_files(dir);

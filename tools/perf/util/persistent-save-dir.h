@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <linux/types.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define SAVE_FILE_NAME_SIZE	(PERF_PERSIST_NAME_SIZE + 80)
 
@@ -33,6 +34,7 @@ struct save_dir {
 	char			 name[PERF_PERSIST_NAME_SIZE];	/* of the namespace */
 	char			 *path;
 	int			 fd;
+	uid_t			 uid;	/* the owner of files that perf makes there */
 	int			 lock_fd;
 	u64			 boot;
 	struct save_file	 *files;	/* the oldest first */

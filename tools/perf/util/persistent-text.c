@@ -223,34 +223,42 @@ static u64 now_ns(void)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
+/* The clock of the records, or one that runs at the same rate */
+static u64 clock_ns(const struct text *text)
+{
+	const struct perf_event_attr *attr = &text->ns->members[0].attr;
+	struct timespec now;
+
+	if (!attr->use_clockid || clock_gettime(attr->clockid, &now))
+		return now_ns();
+	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
 /*
  * Follow the namespace until it is deleted, which is no error then. Each round prints the
  * records up to a moment ago, which are complete when it reads them. So no line is missed,
- * and none is printed twice.
+ * and none is printed twice, unless somebody sets the clock of the records back.
  */
 static int follow(struct text *text)
 {
 	struct timespec pause;
-	u64 begin, asked = 0, ahead = 0, ns, now;
+	u64 begin, asked = 0, ahead = 0, ns, now, clock;
 	bool printed = false;
 	int err;
 
 	for (;;) {
 		begin = now_ns();
-		/*
-		 * Asking makes a record in each namespace, so do not ask each time, unless NTP
-		 * or somebody else may adjust the clock.
-		 */
-		if (!asked || begin - asked > FOLLOW_ASK_NS ||
-		    text->ns->members[0].attr.use_clockid) {
+		/* Asking makes a record in each namespace, so do not ask each time. */
+		if (!asked || begin - asked > FOLLOW_ASK_NS) {
 			if (records_now(text, &now))
 				return -EINVAL;
 			asked = begin;
-			ahead = now - begin;
+			ahead = now - clock_ns(text);
 		}
-		now = begin + ahead;
+		clock = clock_ns(text);
+		now = clock + ahead;
 		text->to = now > FOLLOW_DELAY_NS ? (now - FOLLOW_DELAY_NS) / NSEC_PER_USEC : 0;
-		text->to = max(text->to, text->from);
+		text->from = min(text->from, text->to);
 		err = print_once(text);
 		if (err)
 			break;

@@ -74,7 +74,7 @@ static int open_locked(const struct record_parts *parts)
 		close(fd);
 	}
 
-	why = record_file__why_not(fd);
+	why = record_file__why_not(fd, parts->uid);
 	if (!why)
 		return fd;
 	pr_err("Cannot write to %s: %s.\n", parts->aux, why);
@@ -82,20 +82,22 @@ static int open_locked(const struct record_parts *parts)
 	return -EINVAL;
 }
 
-/* Keep the file of the last recording under another name if files of samples may need it. */
+/*
+ * Keep the file of the last recording under another name if files of samples may need it. The
+ * user may have linked it somewhere, so do not change it in any case.
+ */
 static int keep_old(struct record_aux *aux, const struct record_parts *parts)
 {
-	char *old;
+	char *old = NULL;
 	int err = 0, fd;
 
-	if (!record_parts__need(parts, parts->aux))
-		return ftruncate(aux->fd, 0) ? err_aux(parts, "empty") : 0;
-
-	old = record_parts__old_aux(parts);
-	if (!old)
-		return -ENOMEM;
-	if (rename(parts->aux, old))
-		err = err_aux(parts, "rename");
+	if (record_parts__need(parts, parts->aux)) {
+		old = record_parts__old_aux(parts);
+		if (!old)
+			return -ENOMEM;
+	}
+	if (old ? rename(parts->aux, old) : unlink(parts->aux))
+		err = err_aux(parts, old ? "rename" : "remove");
 	free(old);
 	if (err)
 		return err;
@@ -117,7 +119,7 @@ int record_aux__open(struct record_aux *aux, const struct record_parts *parts)
 	if (aux->fd < 0)
 		return aux->fd;
 
-	aux->is_old = fstat(aux->fd, &st) || st.st_size;
+	aux->is_old = fstat(aux->fd, &st) || st.st_size || st.st_nlink > 1;
 	record_parts__remove_unfinished(parts);
 	return 0;
 }

@@ -85,6 +85,7 @@ static bool is_pid_file(int fd)
 {
 	char buf[32];
 	ssize_t len = pread(fd, buf, sizeof(buf), 0);
+	struct stat st;
 
 	if (len > 0 && buf[len - 1] == '\n')
 		len--;
@@ -92,15 +93,15 @@ static bool is_pid_file(int fd)
 		if (!isdigit(buf[i]))
 			return false;
 	}
-	return len >= 0 && len < (ssize_t)sizeof(buf) - 1;
+	return len >= 0 && len < (ssize_t)sizeof(buf) - 1 && !fstat(fd, &st) && st.st_nlink <= 1;
 }
 
 static int check_pid_file(const char *path, int fd)
 {
-	const char *why = record_file__why_not(fd);
+	const char *why = record_file__why_not(fd, record_file__own_uid(path));
 
 	if (!why && !is_pid_file(fd))
-		why = "it has something else than a process id";
+		why = "it has something else than a process id, or another name";
 	if (!why)
 		return 0;
 	pr_err("Cannot write to %s: %s.\n", path, why);
@@ -174,7 +175,7 @@ static int open_log(struct record_daemon *daemon)
 		pr_err("Cannot open %s: %m\n", path);
 		return err;
 	}
-	why = record_file__why_not(fd);
+	why = record_file__why_not(fd, daemon->parts.uid);
 	if (why) {
 		pr_err("Cannot write to %s: %s.\n", path, why);
 		close(fd);
@@ -188,8 +189,11 @@ int record_daemon__open(struct record_daemon *daemon, const char *path)
 {
 	int err;
 
-	err = record_parts__init(&daemon->parts, path) ?:
-	      record_aux__open(&daemon->aux, &daemon->parts);
+	err = record_parts__init(&daemon->parts, path);
+	if (err)
+		return err;
+	daemon->parts.uid = record_file__own_uid(path);
+	err = record_aux__open(&daemon->aux, &daemon->parts);
 	if (!err && daemon->pid_path)
 		err = open_pid_file(daemon);
 	if (!err && daemon->foreground >= 0)
@@ -415,6 +419,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 		paths[0] = daemon->parts.aux;
 		memcpy(paths + 1, samples, nr * sizeof(*paths));
 		err = join_parts(daemon, paths, nr + 1, &cut);
+		cut |= record_parts__unknown(&daemon->parts, daemon->parts.aux);
 	} else {
 		err = -ENOMEM;
 	}

@@ -172,7 +172,21 @@ int record_file__sync(int fd, void (*idle)(void *arg), void *arg)
 	return record_file__run(sync_work, &fd, idle, arg);
 }
 
-const char *record_file__why_not(int fd)
+uid_t record_file__own_uid(const char *path)
+{
+	struct record_file file = {};
+	uid_t uid = geteuid();
+	struct stat st;
+
+	if (!record_file__create(&file, path)) {
+		if (!fstat(file.fd, &st))
+			uid = st.st_uid;
+		record_file__abort(&file);
+	}
+	return uid;
+}
+
+const char *record_file__why_not(int fd, uid_t uid)
 {
 	struct stat st;
 
@@ -180,10 +194,8 @@ const char *record_file__why_not(int fd)
 		return "perf cannot look at it";
 	if (!S_ISREG(st.st_mode))
 		return "it is not a regular file";
-	if (st.st_uid != geteuid())
+	if (st.st_uid != uid)
 		return "it belongs to another user";
-	if (st.st_nlink > 1)
-		return "it has another name, too";
 	return NULL;
 }
 

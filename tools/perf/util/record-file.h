@@ -5,6 +5,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* If a file with the final name exists: fail, replace it, or rename it */
 enum record_file_old {
@@ -52,11 +53,13 @@ void record_file__abort(struct record_file *file);
 int record_file__run(int (*fn)(void *fn_arg), void *fn_arg, void (*idle)(void *arg), void *arg);
 /* Call fsync() in a thread, with @idle as above. */
 int record_file__sync(int fd, void (*idle)(void *arg), void *arg);
+/* The owner of files that this process makes beside @path: the file system may map it. */
+uid_t record_file__own_uid(const char *path);
 /*
  * Why must perf not write to the existing file behind @fd? It would write to another file
- * than the user meant, or to one that another user can change. NULL: it may.
+ * than the user meant, or to one that another user than @uid can change. NULL: it may.
  */
-const char *record_file__why_not(int fd);
+const char *record_file__why_not(int fd, uid_t uid);
 /* Is @path a name of the file behind @fd, and no symlink to it? */
 bool record_file__has_name(const char *path, int fd);
 /* Sync the directory of @path. */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <linux/bitops.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/sizes.h>
@@ -171,16 +172,6 @@ static bool keep_best(struct record_copy *best, struct record_copy *copy)
 	return true;
 }
 
-/* The events of a CPU that goes offline are not installed there again. */
-static void tell_offline(const struct perf_mmap *map)
-{
-	struct perf_event_persist_member info;
-
-	if (!persistent__get_event(map->fd, &info) && info.flags & PERF_PERSIST_OFFLINE)
-		pr_warning("WARNING: CPU %d was offline since perf began, and is not recorded any more: start perf again.\n",
-			   map->cpu.cpu);
-}
-
 int record_live__copy(const struct perf_mmap *map, struct record_copy *copy,
 		      void (*idle)(void *arg), void *arg)
 {
@@ -206,6 +197,27 @@ int record_live__copy(const struct perf_mmap *map, struct record_copy *copy,
 	}
 	if (best.buf)
 		munmap(best.buf, best.room);
-	tell_offline(map);
 	return err;
+}
+
+static void tell_offline(struct record_live *live, const struct perf_mmap *map)
+{
+	struct perf_event_persist_member info;
+	int cpu = map->cpu.cpu;
+
+	if (cpu < 0 || cpu >= MAX_NR_CPUS || test_bit(cpu, live->offline) ||
+	    persistent__get_event(map->fd, &info) || !(info.flags & PERF_PERSIST_OFFLINE))
+		return;
+	set_bit(cpu, live->offline);
+	pr_warning("WARNING: CPU %d was offline since perf began, and is not recorded any more: start perf again.\n",
+		   cpu);
+}
+
+/* The events of a CPU that goes offline are not installed there again. */
+void record_live__tell_offline(struct record_live *live, struct evlist *evlist)
+{
+	for (int i = 0; i < evlist->core.nr_mmaps && live->on; i++) {
+		if (evlist->overwrite_mmap[i].core.base)
+			tell_offline(live, &evlist->overwrite_mmap[i].core);
+	}
 }

@@ -2,8 +2,10 @@
 #ifndef __PERF_RECORD_LIVE_H
 #define __PERF_RECORD_LIVE_H
 
+#include <linux/bitmap.h>
 #include <linux/types.h>
 #include <stdbool.h>
+#include "perf.h"
 
 struct evlist;
 struct perf_mmap;
@@ -15,6 +17,7 @@ struct record_live {
 	bool		on;
 	u64		ns_id;	/* the namespace without a name */
 	const char	*why;	/* why it is not on */
+	DECLARE_BITMAP(offline, MAX_NR_CPUS);	/* CPUs that were reported as offline */
 };
 
 /*
@@ -34,5 +37,8 @@ void record_live__add(struct record_live *live, const struct perf_mmap *map);
  */
 int record_live__copy(const struct perf_mmap *map, struct record_copy *copy,
 		      void (*idle)(void *arg), void *arg);
+
+/* Warn once for each CPU that is not recorded any more, if the kernel can tell. */
+void record_live__tell_offline(struct record_live *live, struct evlist *evlist);
 
 #endif /* __PERF_RECORD_LIVE_H */

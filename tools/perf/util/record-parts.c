@@ -46,6 +46,7 @@ int record_parts__init(struct record_parts *parts, const char *base)
 
 	memset(parts, 0, sizeof(*parts));
 	name = name ? name + 1 : base;
+	parts->uid = geteuid();
 	parts->base = strdup(base);
 	parts->name = strdup(name);
 	parts->dir = name == base ? strdup(".") : strndup(base, name - base);
@@ -143,12 +144,19 @@ static char *path_of(const struct record_parts *parts, const char *name)
 	return asprintf(&path, "%s%s", parts->base, name + strlen(parts->name)) < 0 ? NULL : path;
 }
 
-/* Others may put files beside those of perf, if the directory allows that. */
-static bool is_own(const char *path)
+static bool is_regular(const char *path)
 {
 	struct stat st;
 
-	return !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+	return !lstat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Others may put files beside those of perf, if the directory allows that. */
+static bool is_own(const struct record_parts *parts, const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == parts->uid;
 }
 
 struct list {
@@ -167,7 +175,9 @@ static int add_to_list(const struct record_parts *parts, const char *name, void 
 	path = path_of(parts, name);
 	if (!path)
 		return -ENOMEM;
-	if (!is_own(path) || (list->aux && data_join__same(list->aux, path) <= 0)) {
+	/* Only who may read the auxiliary file can make a file that belongs to it. */
+	if (list->aux ? !is_regular(path) || data_join__same(list->aux, path) <= 0 :
+			!is_own(parts, path)) {
 		free(path);
 		return 0;
 	}
@@ -212,7 +222,7 @@ static int find_last(const struct record_parts *parts, const char *name, void *a
 {
 	char *path = is_sample(parts, name) ? path_of(parts, name) : NULL, *last = arg;
 
-	if (path && is_own(path)) {
+	if (path && is_own(parts, path)) {
 		name += strlen(name) - TIME_LEN;
 		if (strcmp(name, last) > 0)
 			memcpy(last, name, TIME_LEN + 1);
@@ -309,8 +319,11 @@ char *record_parts__old_aux(const struct record_parts *parts)
 	return asprintf(&path, "%s.%s", parts->aux, now) < 0 ? NULL : path;
 }
 
-/* Stop with 1 at a file of samples that may belong to the auxiliary file @arg. */
-static int find_need(const struct record_parts *parts, const char *name, void *arg)
+/*
+ * Returns 1 for a file of samples that belongs to the auxiliary file @aux, -EINVAL for one of
+ * this user that cannot be read, and 0 for others.
+ */
+static int belongs_to(const struct record_parts *parts, const char *name, const char *aux)
 {
 	char *path;
 	int same;
@@ -320,10 +333,22 @@ static int find_need(const struct record_parts *parts, const char *name, void *a
 	path = path_of(parts, name);
 	if (!path)
 		return -ENOMEM;
-	same = is_own(path) ? data_join__same(arg, path) : 0;
+	same = is_regular(path) ? data_join__same(aux, path) : 0;
+	if (same < 0 && !is_own(parts, path))
+		same = 0;
 	free(path);
-	/* Nobody knows to which one a damaged file belongs. */
-	return !!same;
+	return same;
+}
+
+/* Both stop with a value that is not 0. */
+static int find_need(const struct record_parts *parts, const char *name, void *arg)
+{
+	return belongs_to(parts, name, arg);
+}
+
+static int find_unknown(const struct record_parts *parts, const char *name, void *arg)
+{
+	return belongs_to(parts, name, arg) < 0;
 }
 
 bool record_parts__need(const struct record_parts *parts, char *aux)
@@ -331,12 +356,18 @@ bool record_parts__need(const struct record_parts *parts, char *aux)
 	return visit_names(parts, find_need, aux);
 }
 
+bool record_parts__unknown(const struct record_parts *parts, char *aux)
+{
+	return visit_names(parts, find_unknown, aux);
+}
+
 static int remove_if_useless(const struct record_parts *parts, const char *name,
 			     void *arg __maybe_unused)
 {
 	char *path = is_old_aux(parts, name) ? path_of(parts, name) : NULL;
 
-	if (path && is_own(path) && !record_parts__need(parts, path) && !unlink(path) && !quiet)
+	if (path && is_own(parts, path) && !record_parts__need(parts, path) && !unlink(path) &&
+	    !quiet)
 		fprintf(stderr, "[ perf record: removed %s ]\n", path);
 	free(path);
 	return 0;

@@ -4,6 +4,7 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* The names of the files of perf record --daemon, for instance for -o /tmp/perf.data */
 struct record_parts {
@@ -11,6 +12,7 @@ struct record_parts {
 	char	*dir;		/* /tmp */
 	char	*name;		/* perf.data */
 	char	*aux;		/* /tmp/perf.data.auxiliary */
+	uid_t	uid;		/* the owner of files that this process makes */
 };
 
 int record_parts__init(struct record_parts *parts, const char *base);
@@ -29,8 +31,10 @@ char *record_parts__next(const struct record_parts *parts);
 
 /* The path to keep the auxiliary file under when a new recording begins; NULL: no memory */
 char *record_parts__old_aux(const struct record_parts *parts);
-/* Is there a file with samples that may belong to the auxiliary file @aux? */
+/* Is there a file with samples that belongs to the auxiliary file @aux, or may do so? */
 bool record_parts__need(const struct record_parts *parts, char *aux);
+/* Is there one that is so damaged that nobody knows whether it does? */
+bool record_parts__unknown(const struct record_parts *parts, char *aux);
 /* Remove auxiliary files of earlier recordings whose samples are gone. */
 void record_parts__remove_old_aux(const struct record_parts *parts);
 

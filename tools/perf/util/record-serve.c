@@ -148,6 +148,7 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 
 	if (err)
 		return err;
+	record_live__tell_offline(&memory->live, memory->evlist);
 	read_side_band(memory);
 	/* Reports errors itself. After an error samples only have fewer names. */
 	memory__sync_aux(memory);
@@ -243,6 +244,7 @@ static int memory__write_append(struct record_memory *memory)
 
 	if (err)
 		return err;
+	record_live__tell_offline(&memory->live, memory->evlist);
 	read_side_band(memory);
 	err = record_append__dump(&memory->append, &dump, read_side_band, memory);
 	if (!err)
@@ -339,6 +341,15 @@ static void memory__tell_lost(const struct record_memory *memory)
 	       ", and the files are not combined: see 'perf data join'" : "");
 }
 
+/* Combine the files if somebody has asked for that, once. */
+int record_memory__combine(struct record_memory *memory)
+{
+	if (!memory->combine_asked || memory->combined)
+		return 0;
+	memory->combined = true;
+	return record_daemon__combine(&memory->daemon);
+}
+
 /* Recording has ended. */
 int record_memory__finish_daemon(struct record_memory *memory)
 {
@@ -361,8 +372,8 @@ int record_memory__finish_daemon(struct record_memory *memory)
 	}
 	if (!err)
 		err = record_file__sync(aux->fd, NULL, NULL);
-	if (!err && memory->combine_asked)
-		err = record_daemon__combine(&memory->daemon);
+	if (!err)
+		err = record_memory__combine(memory);
 	if (memory->ack_combine && err)
 		evlist__ctlfd_nack(memory->evlist);
 	else if (memory->ack_combine)

@@ -29,6 +29,7 @@ struct record_memory {
 	int			lost;		/* why the last dump failed, 0: it did not */
 	volatile sig_atomic_t	dump_asked;
 	volatile sig_atomic_t	combine_asked;
+	bool			combined;
 	struct record_append	append;
 	struct record_daemon	daemon;
 	struct record_live	live;
@@ -69,6 +70,8 @@ int record_memory__wait_ms(const struct record_memory *memory);
 int record_memory__end(struct record_memory *memory, int err);
 /* Finish the files of --daemon, and combine them if requested. */
 int record_memory__finish_daemon(struct record_memory *memory);
+/* After that: combine the files if that was asked for meanwhile. */
+int record_memory__combine(struct record_memory *memory);
 
 /* Commands of --control, which perf answers when they are done */
 void record_memory__ask_for_dump(struct record_memory *memory);

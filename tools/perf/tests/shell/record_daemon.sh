@@ -77,11 +77,24 @@ test_damaged() {
 	dump 1
 	number 2
 	dump 2
+	chown 65534 "$(sample 2)"
 	# Set the size of the first record to 0.
 	at=$(od -An -t u8 -j 40 -N 8 "$(sample 1)" | xargs)
 	printf '\0\0' | dd of="$(sample 1)" bs=1 seek=$((at + 6)) conv=notrunc status=none
 	stop USR2
 	same "all that can be read" "1 2" "$(numbers "$base")"
+	same "parts stay" "perf.data $all_parts perf.data.sample" "$(parts)"
+	check "it is said" grep -q "$base lacks what is left out of its parts" "$log"
+	clean
+
+	start -a -M 1M
+	number 1
+	dump 1
+	number 2
+	dump 2
+	truncate -s 50 "$(sample 1)"
+	stop USR2
+	same "all without the one that has no header" "1 2" "$(numbers "$base")"
 	same "parts stay" "perf.data $all_parts perf.data.sample" "$(parts)"
 	check "it is said" grep -q "$base lacks what is left out of its parts" "$log"
 	clean
@@ -201,9 +214,18 @@ test_foreign() {
 			--pid-file "$tmp/pid"
 	done
 	echo 1 > "$tmp/precious"
-	ln "$tmp/precious" "$aux"
-	refuse_file "a link to a file" "it has another name, too" "$aux"
-	rm "$tmp/precious"
+	ln "$tmp/precious" "$tmp/pid2"
+	refuse_file "a pid file with another name" "it has something else than a process id, or" \
+		"$tmp/pid2" --pid-file "$tmp/pid2"
+	for file in "$tmp/precious" "$tmp/empty"; do
+		touch "$file"
+		ln "$file" "$aux"
+		start -a -M 1M
+		stop TERM
+		rm "$aux" "$log"
+	done
+	same "other names of the auxiliary file are as before" 1 "$(cat "$tmp/precious" "$tmp/empty")"
+	rm "$tmp/precious" "$tmp/empty"
 
 	touch "$base.sample.99991231T235959.999999Z"
 	chown 65534 "$base.sample.99991231T235959.999999Z"
@@ -221,7 +243,7 @@ test_foreign() {
 }
 
 names_of() {
-	perf script -i "$1" -F comm 2> /dev/null | xargs
+	perf script -f -i "$1" -F comm 2> /dev/null | xargs
 }
 
 # Samples keep their names as long as they are there, however often recording began since, and if
@@ -246,6 +268,8 @@ test_restarts() {
 	same "of the second" program2 "$(names_of "$(sample 2)")"
 	stop TERM
 	rm "$(sample 1)"
+	# Somebody who is to look at it owns it now.
+	chown 65534 "$(sample 1)"
 	start -a -M 1M
 	same "names of the first" 1 "$(find "$tmp" -name "perf.data.auxiliary.*" | wc -l)"
 	same "of the second" program2 "$(names_of "$(sample 1)")"
@@ -267,7 +291,7 @@ test_cut() {
 	stop KILL
 	truncate -s -100 "$aux"
 	check "join" perf data join -o "$tmp/joined" "$aux" "$(sample 1)"
-	says "it is said" "WARNING: $aux ends within a record"
+	says "it is said" "WARNING: the end of $aux is damaged or missing"
 	same "number" 1 "$(numbers "$tmp/joined")"
 	rm "$tmp/joined"
 	start -a -M 1M

@@ -140,7 +140,7 @@ check_left() {
 	rm -f "$tmp/joined"
 	check "$1: join ${#files[@]}" perf data join -o "$tmp/joined" "${files[@]}"
 	check "$1: no more than the auxiliary file is cut off" test -z \
-		"$(grep "ends within a record" "$tmp/out" | grep -v auxiliary)"
+		"$(grep "is damaged or missing" "$tmp/out" | grep -v auxiliary)"
 	same "$1: numbers" "$3" "$(numbers "$tmp/joined")"
 	rm -f "$tmp/joined"
 }

@@ -51,7 +51,7 @@ test_killed() {
 	printf '\0\0\0\0\0\0\0\0' |
 		dd of="$tmp/killed" bs=1 seek=48 conv=notrunc status=none
 	check "a file of a perf that was killed" perf data join -o "$out" "$tmp/killed" "$data"
-	says "it is said" "WARNING: $tmp/killed ends within a record"
+	says "it is said" "WARNING: the end of $tmp/killed is damaged or missing"
 	same "samples" "1 2 3 4 5" "$(numbers "$out")"
 	rm "$out"
 }

@@ -78,7 +78,8 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 		/* Charge the opener of the file, unless the writer lacks the right. */
 		old = override_creds(perf_persist_may_spend(dir->ns) ? of->file->f_cred :
 				     current_cred());
-		ret = READ_ONCE(dir->ns->unlinked) ? -ENODEV : func(dir, perf_spec_trim(buf), &error);
+		ret = READ_ONCE(dir->ns->unlinked) ? -ENODEV :
+						     func(dir, perf_spec_trim(buf), &error);
 		revert_creds(old);
 		mutex_unlock(&dir->lock);
 	}

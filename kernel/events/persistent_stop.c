@@ -79,14 +79,18 @@ bool perf_stop_now(struct perf_persist_ns *ns)
 	return !READ_ONCE(list->partial);
 }
 
+static struct perf_stop_list *locked_stop_list(struct perf_persist_ns *ns)
+{
+	return rcu_dereference_protected(ns->stop_list, lockdep_is_held(&perf_persist_lock));
+}
+
 /*
  * There is no memory for a new list: take out of the old one what has left. Returns -ENOMEM
  * if it lacks members.
  */
 static int shrink_stop_list(struct perf_persist_ns *ns)
 {
-	struct perf_stop_list *list = rcu_dereference_protected(ns->stop_list,
-								lockdep_is_held(&perf_persist_lock));
+	struct perf_stop_list *list = locked_stop_list(ns);
 	unsigned int i, nr = 0;
 
 	if (!list)
@@ -143,8 +147,7 @@ static int update_stop_list(struct perf_persist_ns *ns)
  */
 int perf_stop_prepare(struct perf_persist_ns *ns)
 {
-	struct perf_stop_list *list = rcu_dereference_protected(ns->stop_list,
-								lockdep_is_held(&perf_persist_lock));
+	struct perf_stop_list *list = locked_stop_list(ns);
 	int ret = 0;
 
 	assert_registry();

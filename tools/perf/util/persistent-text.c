@@ -242,7 +242,7 @@ static u64 clock_ns(const struct text *text)
 static int follow(struct text *text)
 {
 	struct timespec pause;
-	u64 begin, asked = 0, ahead = 0, ns, now, clock;
+	u64 begin, asked = 0, ahead = 0, ns, now;
 	bool printed = false;
 	int err;
 
@@ -255,8 +255,7 @@ static int follow(struct text *text)
 			asked = begin;
 			ahead = now - clock_ns(text);
 		}
-		clock = clock_ns(text);
-		now = clock + ahead;
+		now = clock_ns(text) + ahead;
 		text->to = now > FOLLOW_DELAY_NS ? (now - FOLLOW_DELAY_NS) / NSEC_PER_USEC : 0;
 		text->from = min(text->from, text->to);
 		err = print_once(text);

@@ -323,7 +323,7 @@ char *record_parts__old_aux(const struct record_parts *parts)
  * Returns 1 for a file of samples that belongs to the auxiliary file @aux, -EINVAL for one of
  * this user that cannot be read, and 0 for others.
  */
-static int belongs_to(const struct record_parts *parts, const char *name, const char *aux)
+static int belongs_to(const struct record_parts *parts, const char *name, void *aux)
 {
 	char *path;
 	int same;
@@ -340,12 +340,6 @@ static int belongs_to(const struct record_parts *parts, const char *name, const 
 	return same;
 }
 
-/* Both stop with a value that is not 0. */
-static int find_need(const struct record_parts *parts, const char *name, void *arg)
-{
-	return belongs_to(parts, name, arg);
-}
-
 static int find_unknown(const struct record_parts *parts, const char *name, void *arg)
 {
 	return belongs_to(parts, name, arg) < 0;
@@ -353,7 +347,8 @@ static int find_unknown(const struct record_parts *parts, const char *name, void
 
 bool record_parts__need(const struct record_parts *parts, char *aux)
 {
-	return visit_names(parts, find_need, aux);
+	/* It stops at the first one with a value that is not 0. */
+	return visit_names(parts, belongs_to, aux);
 }
 
 bool record_parts__unknown(const struct record_parts *parts, char *aux)

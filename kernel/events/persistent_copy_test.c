@@ -7,8 +7,10 @@
 #include <kunit/test.h>
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
+#include <linux/threads.h>
 #include <linux/trace_events.h>
 
 #include "read.h"
@@ -232,6 +234,58 @@ static void comm_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "swapper", comm);
 	t->events->all[0].pid_ns = NULL;
 	KUNIT_EXPECT_FALSE(test, find_comm(test, t, 0, comm));
+}
+
+/* Look up the name that @tid had at @time. */
+static void expect_comm(struct kunit *test, const struct perf_comms *comms,
+			struct test_copy *t, u32 tid, u64 time, const char *expected)
+{
+	struct perf_copy_record record = {
+		.event		= &t->events->all[0],
+		.has_time	= true,
+		.has_tid	= true,
+		.time		= time,
+		.tid		= tid,
+	};
+	char comm[TASK_COMM_LEN];
+
+	KUNIT_EXPECT_TRUE(test, perf_comms_find(comms, &record, comm));
+	KUNIT_EXPECT_STREQ(test, expected, comm);
+}
+
+/* A name from a record is followed by a gap, in which the task may have got another one. */
+static void expect_stale(struct kunit *test, u32 tid, const char *after)
+{
+	struct perf_comms *comms = perf_comms_alloc(&init_pid_ns);
+	struct test_copy *t = new_copy(test, PERF_SAMPLE_TIME, PERF_RECORD_COMM, 7);
+	struct perf_event_header *lost = (void *)&t->words[3];
+	u32 starts[] = { 0, 4 };
+
+	KUNIT_ASSERT_NOT_NULL(test, comms);
+	t->header->size = 4 * sizeof(u64);
+	t->words[0] = pair(tid, tid);
+	strscpy((char *)&t->words[1], "before", sizeof(u64));
+	t->words[2] = TEST_TIME;
+	lost->type = PERF_RECORD_LOST;
+	lost->size = 4 * sizeof(u64);
+	t->words[6] = TEST_TIME + 10;
+	t->copy.starts = starts;
+	t->copy.nr = 2;
+
+	KUNIT_EXPECT_EQ(test, 0, perf_comms_add_live(comms));
+	KUNIT_EXPECT_EQ(test, 0, perf_comms_add(comms, t->events, &t->copy));
+	KUNIT_EXPECT_EQ(test, 0, perf_comms_sort(comms));
+	expect_comm(test, comms, t, tid, TEST_TIME, "before");
+	expect_comm(test, comms, t, tid, TEST_TIME + 9, "before");
+	expect_comm(test, comms, t, tid, TEST_TIME + 10, after);
+	perf_comms_free(comms);
+}
+
+static void stale_comm_test(struct kunit *test)
+{
+	expect_stale(test, task_pid_nr(current), current->comm);
+	/* No living task */
+	expect_stale(test, PID_MAX_LIMIT, "before");
 }
 
 struct test_field {
@@ -462,6 +516,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(gone_test),
 	KUNIT_CASE(count_test),
 	KUNIT_CASE(comm_test),
+	KUNIT_CASE(stale_comm_test),
 	KUNIT_CASE(field_test),
 	KUNIT_CASE(wide_test),
 	KUNIT_CASE(wide_size_test),

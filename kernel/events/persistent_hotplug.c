@@ -494,6 +494,25 @@ static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *all, int 
 			      !is_new_buffer(all, nr, event));
 }
 
+/* Called with everything allocated */
+static void finish_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu,
+			  bool returned)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if (cover[i].event && !cover[i].skip)
+			add_cover(ns, &cover[i]);
+	}
+	perf_persist_buffers_changed(ns);
+	if (returned)
+		perf_trigger_covered(ns, cpu);
+	for (i = 0; i < nr; i++) {
+		if ((!cover[i].event && !cover[i].skip) || cover[i].lost)
+			perf_trigger_not_covered(cover[i].model, cpu);
+	}
+}
+
 /*
  * Add all events that could be made. Returns -ESTALE if the namespace is gone, or if @cpu got
  * or lost its members meanwhile.
@@ -523,19 +542,8 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 		if (ret)
 			perf_persist_unreserve_members(made);
 	}
-	for (i = 0; !ret && i < nr; i++) {
-		if (cover[i].event && !cover[i].skip)
-			add_cover(ns, &cover[i]);
-	}
-	if (!ret) {
-		perf_persist_buffers_changed(ns);
-		if (returned)
-			perf_trigger_covered(ns, cpu);
-	}
-	for (i = 0; !ret && i < nr; i++) {
-		if ((!cover[i].event && !cover[i].skip) || cover[i].lost)
-			perf_trigger_not_covered(cover[i].model, cpu);
-	}
+	if (!ret)
+		finish_covers(ns, cover, nr, cpu, returned);
 	mutex_unlock(&perf_persist_lock);
 
 	return ret;

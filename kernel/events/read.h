@@ -289,6 +289,8 @@ struct perf_copy_record {
 /* read_record.c */
 void perf_copy_read(const struct perf_copy *copy, const struct perf_copy_events *events,
 		    unsigned long i, struct perf_copy_record *record);
+u64 perf_copy_gap(const struct perf_copy *copy, const struct perf_copy_events *events,
+		  unsigned long i);
 
 /* Bodies of records, see enum perf_event_type */
 struct perf_comm_body {

@@ -7,8 +7,9 @@
  *
  * A task without such records has kept its name for as long as they are complete. So readers
  * note the names of all living tasks before they copy a buffer. These names apply to records
- * that are newer than the last gap in the COMM and FORK records. Nothing that happens later
- * changes the name of a record: a reader that seeks back gets the same lines again.
+ * that are newer than the last gap in the COMM and FORK records, of tasks without such records
+ * since then. Nothing that happens later changes the name of a record: a reader that seeks back
+ * gets the same lines again.
  *
  * A single buffer of a process may lack COMM records of some tasks. Tasks without such records
  * get their current name there, for records since the start of the task.
@@ -351,12 +352,6 @@ static int add_record(struct perf_comms *comms, const struct perf_event_header *
 	return 0;
 }
 
-/* Records before @record are missing. */
-static void begin_anew(struct perf_comms *comms, const struct perf_copy_record *record)
-{
-	comms->since = max(comms->since, record->has_time ? record->time : U64_MAX);
-}
-
 /**
  * perf_comms_add - add names from the records of a copy
  * @comms:	the list
@@ -378,16 +373,14 @@ int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *even
 	}
 	for (i = 0; i < copy->nr && !ret; i++) {
 		u32 type = perf_copy_header(copy, i)->type;
-		bool cut = type == PERF_RECORD_LOST || (!i && !copy->whole);
 
 		cond_resched();
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		if (!cut && type != PERF_RECORD_COMM && type != PERF_RECORD_FORK)
+		comms->since = max(comms->since, perf_copy_gap(copy, events, i));
+		if (type != PERF_RECORD_COMM && type != PERF_RECORD_FORK)
 			continue;
 		perf_copy_read(copy, events, i, &record);
-		if (cut)
-			begin_anew(comms, &record);
 		if (record.event && record.event->pid_ns == comms->pid_ns)
 			ret = add_record(comms, record.header, record.time);
 	}
@@ -466,6 +459,18 @@ static const struct perf_comm *last_comm(const struct comm_list *list, u32 tid, 
 	return low && list->all[low - 1].tid == tid ? &list->all[low - 1] : NULL;
 }
 
+/*
+ * Find the name that the living task @tid had at @time already; @later: it got a name later.
+ * Returns NULL if that is not known.
+ */
+static const struct perf_comm *living_comm(const struct perf_comms *comms, u32 tid, u64 time,
+					   bool later)
+{
+	if (later || time < comms->since)
+		return NULL;
+	return last_comm(&comms->live, tid, time, &later);
+}
+
 /**
  * perf_comms_find - find the name that the task of a record had
  * @comms:	the list, sorted
@@ -477,10 +482,10 @@ static const struct perf_comm *last_comm(const struct comm_list *list, u32 tid, 
 bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_record *record,
 		     char *comm)
 {
-	const struct perf_comm *last;
+	const struct perf_comm *last, *living;
 	u64 time = record->time;
 	u32 tid = record->tid;
-	bool any;
+	bool later;
 	int i;
 
 	if (!record->has_tid || record->event->pid_ns != comms->pid_ns)
@@ -494,9 +499,14 @@ bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_reco
 			strscpy(comm, "swapper", TASK_COMM_LEN);
 			return true;
 		}
-		last = last_comm(&comms->told, tid, time, &any);
+		last = last_comm(&comms->told, tid, time, &later);
+		/* The record of a newer name may be missing. */
+		if (!last || last->time < comms->since) {
+			living = living_comm(comms, tid, time, later);
+			last = living ?: last;
+		}
 		if (!last)
-			break;
+			return false;
 		if (!last->forked) {
 			memcpy(comm, last->comm, TASK_COMM_LEN);
 			return true;
@@ -504,11 +514,5 @@ bool perf_comms_find(const struct perf_comms *comms, const struct perf_copy_reco
 		tid = last->parent;
 		time = last->time;
 	}
-	if (i == PERF_COMM_FORKS || any || time < comms->since)
-		return false;
-
-	last = last_comm(&comms->live, tid, time, &any);
-	if (last)
-		memcpy(comm, last->comm, TASK_COMM_LEN);
-	return last;
+	return false;
 }

@@ -57,6 +57,7 @@ enum perf_stream_stage {
  * @copy:	the copy to read after @out, or NULL
  * @pages:	pages that are reserved for @copy
  * @no_samples:	leave out the samples of @copy
+ * @tells:	@copy has records about tasks
  * @record:	index of the next record of @copy
  * @record_read: bytes of this record that were read
  * @record_event: the event that wrote this record, or NULL
@@ -77,6 +78,7 @@ struct perf_stream {
 	struct perf_copy		*copy;
 	unsigned long			pages;
 	bool				no_samples;
+	bool				tells;
 	unsigned long			record;
 	size_t				record_read;
 	const struct perf_copy_event	*record_event;
@@ -95,30 +97,30 @@ static int check_killed(void)
 
 static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 {
-	void *old;
+	unsigned long old, seconds;
 
 	/* Larger tids are invalid, and the xarray would need much memory for them. */
 	if (tid >= PID_MAX_LIMIT)
 		return 0;
-	old = xa_load(&stream->told, tid);
-	if (old && (xa_to_value(old) & what) == what)
+	old = perf_told(&stream->told, tid);
+	seconds = max(old & ~PERF_TOLD_FLAGS, what & ~PERF_TOLD_FLAGS);
+	what = seconds | ((old | what) & PERF_TOLD_FLAGS);
+	if (what == old)
 		return 0;
-	if (old)
-		what |= xa_to_value(old);
 	return xa_err(xa_store(&stream->told, tid, xa_mk_value(what), PERF_COPY_GFP));
 }
 
-/* After an exec, the buffers have all maps of the task, if the event records maps. */
+/* @maps: what to note for an exec, after which the buffers have all maps of the task */
 static int note_comm(struct perf_stream *stream, const struct perf_event_header *header,
-		     bool has_maps)
+		     unsigned long maps)
 {
 	const struct perf_comm_body *body = (void *)(header + 1);
 	unsigned long what = PERF_TOLD_NAME;
 
 	if (header->type != PERF_RECORD_COMM || header->size < sizeof(*header) + sizeof(*body))
 		return 0;
-	if (header->misc & PERF_RECORD_MISC_COMM_EXEC && has_maps)
-		what |= PERF_TOLD_MAPS;
+	if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
+		what |= maps;
 	return note_told(stream, body->tid, what);
 }
 
@@ -265,7 +267,7 @@ static int add_older(struct perf_stream *stream, const struct perf_event_header 
 	if (has_text(header->type) && (len == body || data[len - 1]))
 		perf_out_add(&stream->out, NULL, 1);
 	perf_out_end(&stream->out, start, true);
-	return note_comm(stream, header, false);
+	return note_comm(stream, header, 0);
 }
 
 /* User space makes these records for the side-band event, or else for the first event. */
@@ -378,6 +380,9 @@ static int take_copy(struct perf_stream *stream, const struct perf_copy_event *e
 			return ret;
 	}
 	copy = stream->source->copy(stream->source, event);
+	stream->tells = event->names;
+	if (stream->tells && (!copy || (!IS_ERR(copy) && !copy->whole && !copy->nr)))
+		stream->living.since = U64_MAX;
 	if (IS_ERR_OR_NULL(copy)) {
 		perf_copy_unreserve(pages);
 		return PTR_ERR_OR_ZERO(copy);
@@ -466,9 +471,13 @@ static int check_record(struct perf_stream *stream)
 {
 	const struct perf_copy_events *events = stream->events;
 	struct perf_copy_record record;
+	unsigned long maps = 0;
 	bool is_sample;
 	int ret;
 
+	if (stream->tells)
+		stream->living.since = max(stream->living.since,
+					   perf_copy_gap(stream->copy, events, stream->record));
 	perf_copy_read(stream->copy, events, stream->record, &record);
 	stream->record_event = record.event;
 	is_sample = record.header->type == PERF_RECORD_SAMPLE;
@@ -479,8 +488,9 @@ static int check_record(struct perf_stream *stream)
 	/* Without sample_id fields, perf does not look for the event of such a record. */
 	if (!record.event && (is_sample || events->all[0].attr.sample_id_all))
 		return 0;
-	ret = note_comm(stream, record.header, record.event &&
-			(record.event->attr.mmap || record.event->attr.mmap2));
+	if (record.event && (record.event->attr.mmap || record.event->attr.mmap2))
+		maps = PERF_TOLD_MAPS | perf_told_time(record.time);
+	ret = note_comm(stream, record.header, maps);
 	if (!ret)
 		ret = note_process(stream, &record);
 	return ret ? ret : 1;

@@ -9,6 +9,7 @@
 #include <linux/buildid.h>
 #include <linux/perf_read.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 
 struct perf_copy;
 struct perf_copy_event;
@@ -18,7 +19,6 @@ struct perf_event_attr;
 struct perf_event_header;
 struct perf_format;
 struct pid_namespace;
-struct xarray;
 
 /* Bodies of records, see enum perf_event_type; a name follows each of them */
 struct perf_mmap_body {
@@ -89,8 +89,23 @@ struct perf_modules {
 
 /* What the stream has said about a task, in perf_living::told */
 #define PERF_TOLD_NAME	BIT(0)
-#define PERF_TOLD_MAPS	BIT(1)	/* all of its executable maps */
+#define PERF_TOLD_MAPS	BIT(1)	/* its executable maps since its exec */
 #define PERF_TOLD_RUNS	BIT(2)	/* a process that has samples, or has forked */
+#define PERF_TOLD_FLAGS	GENMASK(2, 0)
+
+/* What the stream has said about task @tid, or 0 */
+static inline unsigned long perf_told(struct xarray *told, u32 tid)
+{
+	void *what = xa_load(told, tid);
+
+	return what ? xa_to_value(what) : 0;
+}
+
+/* Above these flags: the time of the last exec, in 2^30 ns, which is about a second */
+static inline unsigned long perf_told_time(u64 time)
+{
+	return (unsigned long)(time >> 30) << 3;
+}
 
 /**
  * struct perf_living - a walk over the living tasks, which adds them to the stream
@@ -100,6 +115,7 @@ struct perf_modules {
  *		have reused the pid of a recorded task
  * @recorded:	skip processes that have no records
  * @told:	PERF_TOLD_... of each task, by pid
+ * @since:	time since when no records about tasks are missing; U64_MAX if unknown
  * @tid:	the last task that was added, or 0
  * @address:	address from which maps of @tid are still missing, or 0
  */
@@ -109,6 +125,7 @@ struct perf_living {
 	u64			before;
 	bool			recorded;
 	struct xarray		*told;
+	u64			since;
 	int			tid;
 	unsigned long		address;
 };

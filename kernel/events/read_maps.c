@@ -25,7 +25,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/utsname.h>
-#include <linux/xarray.h>
 
 #include <asm/sections.h>
 
@@ -424,15 +423,18 @@ static struct task_struct *next_living(struct perf_living *living)
 	return task;
 }
 
-static unsigned long told_of(const struct perf_living *living, u32 tid)
+/* Does the stream have all maps of the task? Records of later maps must not be missing. */
+static bool has_maps(const struct perf_living *living, unsigned long told)
 {
-	return xa_to_value(xa_load(living->told, tid) ?: xa_mk_value(0));
+	if (!(told & PERF_TOLD_MAPS) || living->since == U64_MAX)
+		return false;
+	return !living->since || (told & ~PERF_TOLD_FLAGS) > perf_told_time(living->since);
 }
 
 static int add_living(struct perf_out *out, struct task_struct *task, struct perf_living *living,
 		      size_t enough)
 {
-	unsigned long told = told_of(living, living->tid);
+	unsigned long told = perf_told(living->told, living->tid);
 	u32 pid = task_tgid_nr_ns(task, living->pid_ns);
 	unsigned long address = living->address;
 
@@ -443,11 +445,11 @@ static int add_living(struct perf_out *out, struct task_struct *task, struct per
 		return 0;
 	if (living->viewer && !task_pid_nr_ns(task, living->viewer))
 		return 0;
-	if (living->recorded && !(told_of(living, pid) & PERF_TOLD_RUNS))
+	if (living->recorded && !(perf_told(living->told, pid) & PERF_TOLD_RUNS))
 		return 0;
 	if (!(told & PERF_TOLD_NAME) && !address && perf_may_know_name(task))
 		add_comm(out, task, pid, living->tid);
-	if (pid != living->tid || told & PERF_TOLD_MAPS)
+	if (pid != living->tid || has_maps(living, told))
 		return 0;
 	living->address = address;
 	return add_maps(out, task, living, enough);
@@ -460,7 +462,7 @@ static int add_living(struct perf_out *out, struct task_struct *task, struct per
  * @enough:	stop when the output has this many bytes
  *
  * These records have no time, and perf applies them to the whole recording. So do not add
- * names or maps of tasks for which the stream has records with a time.
+ * names or maps of tasks for which the stream has records with a time, see has_maps().
  *
  * Return: 1 if there may be more tasks; 0 after the last one; -ENOMEM, or -EINTR.
  */

@@ -222,3 +222,22 @@ void perf_copy_read(const struct perf_copy *copy, const struct perf_copy_events 
 	else
 		read_id_sample(record, &w);
 }
+
+/**
+ * perf_copy_gap - are records missing before a record
+ * @copy:	a copy
+ * @events:	the events of its source
+ * @i:		index of the record, below perf_copy::nr
+ *
+ * Return: the time up to which records may be missing; 0 if none are; U64_MAX if unknown.
+ */
+u64 perf_copy_gap(const struct perf_copy *copy, const struct perf_copy_events *events,
+		  unsigned long i)
+{
+	struct perf_copy_record record;
+
+	if (perf_copy_header(copy, i)->type != PERF_RECORD_LOST && (i || copy->whole))
+		return 0;
+	perf_copy_read(copy, events, i, &record);
+	return record.has_time ? record.time : U64_MAX;
+}

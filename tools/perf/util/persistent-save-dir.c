@@ -32,6 +32,7 @@
 #include <linux/zalloc.h>
 #include "debug.h"
 #include "persistent-time.h"
+#include "record-file.h"
 #include "record-limits.h"
 
 /* How long the reader of a killed perf may take to exit */
@@ -518,22 +519,15 @@ static int lock_dir(struct save_dir *dir)
 	return 0;
 }
 
-/* The owner of files that perf makes in @dir: the file system may map it. */
 static uid_t own_uid(struct save_dir *dir)
 {
-	char name[PERF_PERSIST_NAME_SIZE + 32];
-	uid_t uid = geteuid();
-	struct stat st;
-	int fd;
+	char *path;
+	uid_t uid;
 
-	scnprintf(name, sizeof(name), ".%s.%d.owner.tmp", dir->name, getpid());
-	fd = openat(dir->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return uid;
-	if (!fstat(fd, &st))
-		uid = st.st_uid;
-	unlinkat(dir->fd, name, 0);
-	close(fd);
+	if (asprintf(&path, "%s/%s", dir->path, dir->name) < 0)
+		return geteuid();
+	uid = record_file__own_uid(path);
+	free(path);
 	return uid;
 }
 

@@ -451,6 +451,24 @@ static void map_aux(int cpu, const int *fds, const int *present, int pages)
 	}
 }
 
+/* Maps the data pages of each event in turn, says where an AUX area may be, and unmaps them. */
+static int unmap_in_turn(const int *fds, int *present, int pages)
+{
+	struct perf_event_mmap_page *page;
+	int i;
+
+	for (i = 0; i < UNMAPS; i++) {
+		__atomic_store_n(present, i % RACERS, __ATOMIC_RELAXED);
+		page = ring_map(fds[i % RACERS], pages, PROT_READ | PROT_WRITE);
+		if (page == MAP_FAILED)
+			return -errno;
+		page->aux_size = page_size();
+		page->aux_offset = ring_len(pages);
+		munmap(page, ring_len(pages));
+	}
+	return 0;
+}
+
 /* An attempt to map an AUX area keeps no buffer whose last mapping goes at the same time. */
 TEST_F(account, unmap_race)
 {
@@ -473,21 +491,13 @@ TEST_F(account, unmap_race)
 	snprintf(kb, sizeof(kb), "%ld", (pages + cpus) / cpus * page_size() / 1024);
 	ASSERT_EQ(0, write_file(MLOCK_KB, kb));
 	CHILD({
-		struct perf_event_mmap_page *page;
 		pid_t pid;
 
 		become_user(0);
 		pid = fork_child();
 		if (!pid)
 			map_aux(self->cpu2, fds, present, pages);
-		for (i = 0; i < UNMAPS; i++) {
-			__atomic_store_n(present, i % RACERS, __ATOMIC_RELAXED);
-			page = ring_map(fds[i % RACERS], pages, PROT_READ | PROT_WRITE);
-			MUST(page != MAP_FAILED);
-			page->aux_size = page_size();
-			page->aux_offset = ring_len(pages);
-			munmap(page, ring_len(pages));
-		}
+		MUST(!unmap_in_turn(fds, present, pages));
 		kill(pid, SIGKILL);
 		MUST(child_status(pid) == -1);
 	});
@@ -500,7 +510,6 @@ TEST_F(account, unmap_race)
 TEST_F(account, unmap_data_race)
 {
 	int fds[RACERS], i, *present;
-	struct perf_event_mmap_page *page;
 	pid_t pid;
 
 	if (self->cpu2 < 0)
@@ -516,14 +525,7 @@ TEST_F(account, unmap_data_race)
 	pid = fork_child();
 	if (!pid)
 		map_aux(self->cpu2, fds, present, 1);
-	for (i = 0; i < UNMAPS; i++) {
-		__atomic_store_n(present, i % RACERS, __ATOMIC_RELAXED);
-		page = ring_map(fds[i % RACERS], 1, PROT_READ | PROT_WRITE);
-		ASSERT_NE(MAP_FAILED, (void *)page);
-		page->aux_size = page_size();
-		page->aux_offset = ring_len(1);
-		munmap(page, ring_len(1));
-	}
+	ASSERT_EQ(0, unmap_in_turn(fds, present, 1));
 	kill(pid, SIGKILL);
 	EXPECT_EQ(-1, child_status(pid));
 	for (i = 0; i < RACERS; i++)

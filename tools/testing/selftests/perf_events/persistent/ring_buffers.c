@@ -729,6 +729,87 @@ TEST_F(ring_buffers, build_id_size)
 	}
 }
 
+/* Records since an exec have all maps of the process, unless later records are missing. */
+TEST_F(ring_buffers, maps_after_a_gap)
+{
+	struct {
+		struct {
+			struct perf_event_header header;
+			__u32 pid, ppid, tid, ptid;
+			__u64 when, time;
+		} fork;
+		struct {
+			struct perf_event_header header;
+			__u32 pid, tid;
+			char comm[8];
+			__u64 time;
+		} exec;
+		struct {
+			struct perf_event_header header;
+			__u64 id, lost, time;
+		} lost;
+		__u64 end;
+	} records = {
+		.fork = {
+			.header	= { PERF_RECORD_FORK, 0, sizeof(records.fork) },
+			.pid	= 0x10000000,
+			.tid	= 0x10000000,
+			.ppid	= getpid(),
+			.ptid	= getpid(),
+			.time	= 5000000000ULL,
+		},
+		.exec = {
+			.header	= { PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC,
+				    sizeof(records.exec) },
+			.pid	= getpid(),
+			.tid	= getpid(),
+			.comm	= "program",
+			.time	= 10000000000ULL,
+		},
+		.lost = {
+			.header = { PERF_RECORD_LOST, 0, 0 },
+			.lost	= 1,
+			.time	= 20000000000ULL,
+		},
+	};
+	struct perf_event_attr attr = stack_attr(PERF_SAMPLE_IP | PERF_SAMPLE_TIME, 8192);
+	struct perf_event_mmap_page *page;
+	unsigned long long number;
+	int fd, gap, len, maps;
+	__u64 pos;
+
+	attr.sample_id_all = 1;
+	attr.comm = 1;
+	attr.mmap = 1;
+	fd = event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, fd);
+	page = ring_map(fd, PAGES, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, (void *)page);
+	ASSERT_EQ(1, buffers_of(self->dir, &number));
+
+	for (gap = 0; gap <= 1; gap++) {
+		/* Without a size, the records end before it. */
+		records.lost.header.size = gap ? sizeof(records.lost) : 0;
+		event_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+		pos = put_bytes(page, &records, sizeof(records));
+		ASSERT_NE(0, pos);
+		event_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		page->data_tail = pos;
+
+		len = read_all(path_of(self->dir, number, "trace"), self->text);
+		ASSERT_LT(0, len);
+		EXPECT_EQ(getpid(), pid_named(self->text, len, "program"));
+		maps = maps_of(self->text, len, getpid());
+		if (gap) {
+			EXPECT_LT(0, maps);
+		} else {
+			EXPECT_EQ(0, maps);
+		}
+	}
+	munmap(page, ring_len(PAGES));
+	close(fd);
+}
+
 /* A file shows what its opener may see, even if a process with more rights reads it. */
 TEST_F(ring_buffers, read_for_somebody)
 {

@@ -504,4 +504,3 @@ bool persistent_member__is_same_event(const struct persistent_member *member,
 	return member->cgroup_id == other->cgroup_id && !strcmp(member->label, other->label) &&
 	       !memcmp(&member->attr, &other->attr, sizeof(member->attr));
 }
-

@@ -7,9 +7,9 @@
  *
  * A task without such records has kept its name for as long as they are complete. So readers
  * note the names of all living tasks before they copy a buffer. These names apply to records
- * that are newer than the last gap in the COMM and FORK records, of tasks without such records
- * since then. Nothing that happens later changes the name of a record: a reader that seeks back
- * gets the same lines again.
+ * that are not older than the last gap in the COMM and FORK records, of tasks without such
+ * records since then. Nothing that happens later changes the name of a record: a reader that
+ * seeks back gets the same lines again.
  *
  * A single buffer of a process may lack COMM records of some tasks. Tasks without such records
  * get their current name there, for records since the start of the task.

@@ -110,7 +110,7 @@ static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 	return xa_err(xa_store(&stream->told, tid, xa_mk_value(what), PERF_COPY_GFP));
 }
 
-/* @maps: what to note for an exec, after which the buffers have all maps of the task */
+/* @maps: what to note for an exec; without gaps, the buffers have all later maps of the task */
 static int note_comm(struct perf_stream *stream, const struct perf_event_header *header,
 		     unsigned long maps)
 {
@@ -664,6 +664,8 @@ struct perf_stream *perf_stream_make(struct perf_copy_source *source, int cpu)
 		.viewer	= source->viewer,
 		.before	= source->before,
 		.recorded = source->copied,
+		/* The buffers of other CPUs may have records of later maps. */
+		.since	= source->copied && events->nr && events->all[0].cpu >= 0 ? U64_MAX : 0,
 		.told	= &stream->told,
 	};
 	return stream;

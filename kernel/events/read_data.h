@@ -7,6 +7,8 @@
 
 #include <linux/bits.h>
 #include <linux/buildid.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/perf_read.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
@@ -104,7 +106,7 @@ static inline unsigned long perf_told(struct xarray *told, u32 tid)
 /* Above these flags: the time of the last exec, in 2^30 ns, which is about a second */
 static inline unsigned long perf_told_time(u64 time)
 {
-	return (unsigned long)(time >> 30) << 3;
+	return (unsigned long)min_t(u64, time >> 30, LONG_MAX >> 3) << 3;
 }
 
 /**

@@ -118,7 +118,7 @@ static u16 tp_misc(struct perf_event *event)
  * perf_tp_plan_make - make the plan for the samples of an event
  * @event: an event of a tracepoint or probe, on this CPU
  *
- * The caller has interrupts disabled, and puts the event on its list afterwards.
+ * The caller has interrupts disabled. The event may be on its list already.
  *
  * Return: true if its records can be written in place when it is the first on the list.
  */

@@ -108,7 +108,7 @@ u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *e
  */
 int persistent_reader__next_ms(int ms, int percent);
 
-/* Warn, per CPU, about what was overwritten, consumed or replaced before it was read. */
+/* Warn, per CPU, about what was overwritten or replaced before it was read. */
 void persistent_reader__warn_overtaken(struct persistent_reader *reader);
 
 /* Any user page, for the conversion of times; NULL without a buffer */

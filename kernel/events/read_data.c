@@ -14,6 +14,7 @@
  * The last two parts come late, as they may be large: the samples must not be overwritten
  * while the reader is still reading about tasks.
  */
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/minmax.h>
 #include <linux/perf_event.h>
@@ -631,6 +632,32 @@ void perf_stream_free(struct perf_stream *stream)
 		perf_copy_free_later(&stream->garbage);
 }
 
+/*
+ * The time since when the buffers lack no records of maps. Tasks move, and map what they need
+ * on any CPU: so all CPUs need an event with these records. A single buffer in /proc has them
+ * only if its event follows a task.
+ */
+static u64 maps_since(const struct perf_copy_source *source,
+		      const struct perf_copy_events *events)
+{
+	const struct perf_copy_event *event;
+	cpumask_var_t cpus;
+	bool all;
+
+	if (source->copied)
+		return events->nr && events->all[0].cpu < 0 ? 0 : U64_MAX;
+	if (!zalloc_cpumask_var(&cpus, PERF_COPY_GFP))
+		return U64_MAX;
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
+		if (event->owner && event->cpu >= 0 && event->attr.comm &&
+		    (event->attr.mmap || event->attr.mmap2))
+			cpumask_set_cpu(event->cpu, cpus);
+	}
+	all = cpumask_subset(cpu_online_mask, cpus);
+	free_cpumask_var(cpus);
+	return all ? 0 : U64_MAX;
+}
+
 /**
  * perf_stream_make - begin a stream
  * @source:	the source; the stream owns it. After an error it is freed
@@ -664,8 +691,7 @@ struct perf_stream *perf_stream_make(struct perf_copy_source *source, int cpu)
 		.viewer	= source->viewer,
 		.before	= source->before,
 		.recorded = source->copied,
-		/* The buffers of other CPUs may have records of later maps. */
-		.since	= source->copied && events->nr && events->all[0].cpu >= 0 ? U64_MAX : 0,
+		.since	= maps_since(source, events),
 		.told	= &stream->told,
 	};
 	return stream;

@@ -103,7 +103,7 @@ static inline unsigned long perf_told(struct xarray *told, u32 tid)
 	return what ? xa_to_value(what) : 0;
 }
 
-/* Above these flags: the time of the last exec, in 2^30 ns, which is about a second */
+/* Above PERF_TOLD_FLAGS: the time of the last exec, in units of 2^30 ns, about a second */
 static inline unsigned long perf_told_time(u64 time)
 {
 	return (unsigned long)min_t(u64, time >> 30, LONG_MAX >> 3) << 3;

@@ -80,6 +80,18 @@ static void set_name(struct perf_copy_event *event, struct perf_member *member)
 			  event->attr.config);
 }
 
+/* See perf_copy_event::complete_since */
+static u64 complete_since(struct perf_member *member)
+{
+	bool gap;
+
+	if (is_snapshot(member->ns))
+		gap = to_snapshot_member(member)->missed;
+	else
+		gap = !perf_member_is_enabled(member) || perf_member_missed(member);
+	return gap ? U64_MAX : atomic64_read(&member->complete_since);
+}
+
 static void add_event(struct perf_copy_events *events, struct perf_member *member)
 {
 	struct perf_copy_event *event = &events->all[events->nr];
@@ -94,9 +106,7 @@ static void add_event(struct perf_copy_events *events, struct perf_member *membe
 	event->left_out = perf_wide_type(&event->attr, event->cpu);
 	event->owner = owner ? owner->event->id : 0;
 	event->size = owner == member && member->rb ? perf_data_size(member->rb) : 0;
-	/* An event with attr.comm writes PERF_RECORD_FORK, too. */
-	event->follows = event->attr.comm && perf_member_is_enabled(member) &&
-			 !perf_member_missed(member);
+	event->complete_since = complete_since(member);
 	events->nr++;
 }
 

@@ -272,7 +272,7 @@ static void expect_stale(struct kunit *test, u32 tid, const char *after)
 	t->copy.starts = starts;
 	t->copy.nr = 2;
 
-	KUNIT_EXPECT_EQ(test, 0, perf_comms_add_live(comms));
+	KUNIT_EXPECT_EQ(test, 0, perf_comms_add_live(comms, 0));
 	KUNIT_EXPECT_EQ(test, 0, perf_comms_add(comms, t->events, &t->copy));
 	KUNIT_EXPECT_EQ(test, 0, perf_comms_sort(comms));
 	expect_comm(test, comms, t, tid, TEST_TIME, "before");

@@ -156,14 +156,15 @@ static ssize_t data_read(struct kernfs_open_file *of, char *buf, size_t bytes, l
 	dir = perf_fs_leave(of);
 	old = override_creds(of->file->f_cred);
 	ret = begin_data(reader, dir->ns, perf_fs_priv_to_cpu(of->kn->priv), off);
-	if (!ret)
+	if (!ret) {
 		ret = perf_stream_read(reader->stream, buf, bytes);
-	if (ret > 0)
-		reader->pos += ret;
-	if (ret < 0) {
-		/* A stream with a gap is useless: the reader must start again. */
-		perf_stream_free(reader->stream);
-		reader->stream = NULL;
+		if (ret > 0)
+			reader->pos += ret;
+		if (ret < 0) {
+			/* A stream with a gap is useless: the reader must start again. */
+			perf_stream_free(reader->stream);
+			reader->stream = NULL;
+		}
 	}
 	revert_creds(old);
 	perf_fs_enter(of, dir);

@@ -260,6 +260,9 @@ enum perf_member_state {
  * @missed:	what perf_event::lost_samples counted while the buffer was stopped
  * @lost_at_stop: perf_event::lost_samples at the last stop; written in any context
  * @deferred:	in perf_member_deferred, when it has no opener and nobody can read @missed
+ * @complete_since: since when it is enabled, in ns of its clock; 0 if it was never disabled
+ *		and is in its namespace from the beginning. U64_MAX while it is disabled again.
+ *		Written with event->ctx->mutex
  *
  * Fields that change are protected by perf_persist_lock. Every CPU event has a struct
  * perf_member, in a namespace or not, so it must be small.
@@ -293,6 +296,7 @@ struct perf_member {
 		struct llist_node	deferred;
 	};
 	atomic64_t		lost_at_stop;
+	atomic64_t		complete_since;
 };
 
 static_assert(sizeof(struct perf_member) <= 256);

@@ -797,24 +797,32 @@ bool perf_persistent_is_detached(struct perf_event *event)
 }
 
 /**
- * perf_persistent_set_wanted - enable or disable an event whose CPU is offline
+ * perf_persistent_set_wanted - somebody enables or disables an event
  * @event:	the event; if it is a CPU event, its ctx->mutex is held
- * @wanted:	whether to enable it when the CPU is back
+ * @wanted:	whether it is enabled
+ *
+ * Notes since when the event records, and whether to enable it when its CPU is back.
  *
  * Return: true if perf_persistent_is_detached(): @wanted is noted, and the caller is done.
  * False otherwise: the caller enables or disables the event as usual.
  */
 bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
 {
+	struct perf_member *member = event->member;
+
 	/* An event of a task. The caller does not hold the ctx->mutex of its children. */
-	if (!event->member)
+	if (!member)
 		return false;
 
 	lockdep_assert_held(&event->ctx->mutex);
+	if (!wanted && perf_member_is_enabled(member))
+		atomic64_set(&member->complete_since, U64_MAX);
+	else if (wanted && atomic64_read(&member->complete_since) == U64_MAX)
+		atomic64_set(&member->complete_since, event->clock());
 	if (!perf_persistent_is_detached(event))
 		return false;
 
-	WRITE_ONCE(event->member->wanted, wanted);
+	WRITE_ONCE(member->wanted, wanted);
 	return true;
 }
 

@@ -332,6 +332,9 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 	if (!ret)
 		ret = perf_member_charge(member);
 	if (!ret) {
+		/* Other members may have records from before. */
+		atomic64_set(&member->complete_since, perf_member_is_enabled(member) ?
+						      member->event->clock() : U64_MAX);
 		perf_member_settle_charge(member);
 		perf_persist_buffers_changed(ns);
 	}
@@ -785,6 +788,8 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 	 */
 	for_each_ns_member(member, ns)
 		perf_event_retire(member->event);
+	/* A BPF program on another CPU may be reading one of them with its PMU. */
+	synchronize_rcu();
 	perf_persist_left(&leaving);
 
 	for (member = first_member(ns); member; member = next) {

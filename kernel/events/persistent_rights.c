@@ -111,6 +111,12 @@ void perf_member_set_needs(struct perf_member *member)
 	WRITE_ONCE(member->needs, event_needs(member->event, &member->attr));
 }
 
+/* An event of a task has no struct perf_member, and keeps its PMU until it is freed. */
+static unsigned int own_needs(struct perf_event *event)
+{
+	return event->member ? READ_ONCE(event->member->needs) : event_needs(event, &event->attr);
+}
+
 /**
  * perf_persistent_attached - an event begins to write to a buffer
  * @event:	the event; if it has no struct perf_member, as one of a task, its mmap_mutex
@@ -122,10 +128,7 @@ void perf_member_set_needs(struct perf_member *member)
  */
 void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb)
 {
-	unsigned int needs = event->member ? READ_ONCE(event->member->needs) :
-					     event_needs(event, &event->attr);
-
-	atomic_or(needs, &rb->needs);
+	atomic_or(own_needs(event), &rb->needs);
 }
 
 static int check_needs(unsigned int needs)
@@ -364,17 +367,27 @@ bool perf_persistent_keeps_output(struct perf_event *event)
 	return member && READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED;
 }
 
-/*
- * Since a reader opened @file, @member may have moved to another namespace, and other
- * events may have begun to write to @rb. Check the rights for these with the creds of
- * @file. The rights for the event itself are not checked again.
+/**
+ * perf_persistent_may_read - may the opener of an event's file read a buffer
+ * @file:	the file
+ * @rb:		the buffer, which the event writes to
+ *
+ * Since @file was opened, other events may have begun to write to @rb, if a namespace holds
+ * it. Check the rights for these with the creds of @file. The rights for the event itself are
+ * not checked again.
+ *
+ * Return: 0, or -EACCES or -EPERM.
  */
-static int opener_may_map(struct file *file, struct perf_member *member, struct perf_buffer *rb)
+int perf_persistent_may_read(struct file *file, struct perf_buffer *rb)
 {
-	unsigned int others = atomic_read(&rb->needs) & ~READ_ONCE(member->needs);
+	struct perf_event *event = file->private_data;
 	const struct cred *old;
+	unsigned int others;
 	int ret;
 
+	if (!READ_ONCE(rb->held))
+		return 0;
+	others = atomic_read(&rb->needs) & ~own_needs(event);
 	if (!others)
 		return 0;
 	old = override_creds(file->f_cred);
@@ -415,10 +428,6 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 		case PERF_MEMBER_PUBLISHED:
 			if (!member->rb || !rb)
 				return -EBUSY;
-			/* Not of member->rb, which a snapshot may be replacing. */
-			ret = opener_may_map(vma->vm_file, member, rb);
-			if (ret)
-				return ret;
 			break;
 		default:
 			/* A file for reading only is good for published members only. */
@@ -431,6 +440,10 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 	/* An event that is no member can be redirected to the buffer of a member, too. */
 	if (!rb)
 		return 0;
+	/* Not member->rb, which a snapshot may be replacing. */
+	ret = perf_persistent_may_read(vma->vm_file, rb);
+	if (ret)
+		return ret;
 	if (vma->vm_flags & VM_WRITE) {
 		/* perf_mmap() would refuse it: do not record a mapping for writing. */
 		if (!READ_ONCE(rb->held) && vma_pages(vma) != data_page_nr(rb) + 1UL)

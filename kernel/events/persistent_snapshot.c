@@ -220,8 +220,9 @@ static void swap_members(struct perf_persist_ns *snap)
 	for_each_snapshot_member(sm, member, snap) {
 		perf_member_copy_attr(&member->attr, sm->live);
 		member->needs = READ_ONCE(sm->live->needs);
+		atomic64_set(&member->complete_since, atomic64_read(&sm->live->complete_since));
 		strscpy_pad(sm->label, sm->live->label ?: "");
-		member->label = sm->label;
+		member->label = *sm->label ? sm->label : NULL;
 		sm->cgroup_id = perf_member_cgroup_id(sm->live);
 		sm->missed = perf_member_missed(sm->live);
 		sm->lost = perf_member_lost(sm->live, sm->missed);

@@ -214,12 +214,23 @@ long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 	return ret ? ret : perf_persist_put_struct(arg, &tasks, sizeof(tasks));
 }
 
+/* Whoever has a file of it open must not make the owner pay for the records any longer. */
+static void ns_vanished(struct perf_persist_ns *ns)
+{
+	struct perf_tasks *tasks = NULL;
+
+	scoped_guard(mutex, &perf_persist_lock)
+		swap(ns->tasks, tasks);
+	perf_tasks_put(tasks);
+}
+
 static void ns_free(struct perf_persist_ns *ns)
 {
 	perf_tasks_put(ns->tasks);
 }
 
 static struct perf_persist_listener tasks_listener = {
+	.vanished = ns_vanished,
 	.free	= ns_free,
 };
 

@@ -65,7 +65,8 @@ static inline bool perf_may_know_kernel(void)
  * @size:	size of its own buffer in bytes, or 0 if it has none
  * @writers:	number of events that write to its own buffer
  * @names:	some of these writers record names or forks of tasks
- * @follows:	it records names of tasks, is enabled, and has missed none
+ * @complete_since: time since when none of its records is missing, in ns of its clock;
+ *		U64_MAX if it is disabled, or if that is unknown
  * @attr:	the attributes that its creator passed
  * @left_out:	fields that its records lack but readers get, see perf_wide_type()
  * @pid_ns:	the pid namespace of its pids, with a reference
@@ -79,7 +80,7 @@ struct perf_copy_event {
 	unsigned long		size;
 	unsigned int		writers;
 	bool			names;
-	bool			follows;
+	u64			complete_since;
 	struct perf_event_attr	attr;
 	u64			left_out;
 	struct pid_namespace	*pid_ns;
@@ -236,6 +237,8 @@ struct perf_head_read {
 const struct perf_copy_event *perf_copy_find_event(const struct perf_copy_events *events, u64 id);
 void perf_copy_put_events(struct perf_copy_events *events);
 void perf_copy_count_writers(struct perf_copy_events *events);
+u64 perf_copy_complete_since(const struct perf_copy_events *events,
+			     bool (*records)(const struct perf_event_attr *attr));
 bool perf_memory_left(unsigned long pages);
 void perf_copy_flush(void);
 void perf_copy_free_later(struct perf_copy_garbage *garbage);
@@ -310,7 +313,7 @@ struct perf_comms;
 struct task_struct *perf_next_task(int *nr, struct pid_namespace *pid_ns);
 struct perf_comms *perf_comms_alloc(struct pid_namespace *pid_ns);
 bool perf_may_know_name(struct task_struct *task);
-int perf_comms_add_live(struct perf_comms *comms);
+int perf_comms_add_live(struct perf_comms *comms, u64 since);
 int perf_comms_add_visible(struct perf_comms *comms, const struct perf_copy_events *events,
 			   const struct perf_copy *copy, const struct perf_copy_source *source);
 int perf_comms_add(struct perf_comms *comms, const struct perf_copy_events *events,

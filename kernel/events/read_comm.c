@@ -169,18 +169,20 @@ struct task_struct *perf_next_task(int *nr, struct pid_namespace *pid_ns)
 /**
  * perf_comms_add_live - note the names of all living tasks
  * @comms:	the list
+ * @since:	since when no COMM and FORK records are missing, as far as events tell
  *
- * Called before any buffer is copied, if the buffers have all COMM and FORK records. Names
- * that change after this call are then found in the copies.
+ * Called before any buffer is copied, so names that change after this call are found in the
+ * copies. These may move @since.
  *
  * Return: 0, -ENOMEM, or -EINTR.
  */
-int perf_comms_add_live(struct perf_comms *comms)
+int perf_comms_add_live(struct perf_comms *comms, u64 since)
 {
 	struct task_struct *task;
 	struct perf_comm *comm;
 	int nr;
 
+	comms->since = since;
 	for (nr = 1; (task = perf_next_task(&nr, comms->pid_ns)); nr++) {
 		comm = new_comm(&comms->live);
 		if (comm) {

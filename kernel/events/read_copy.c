@@ -9,6 +9,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/bsearch.h>
+#include <linux/cpumask.h>
 #include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/llist.h>
@@ -19,6 +20,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/string.h>
 #include <linux/user_namespace.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
@@ -84,6 +86,38 @@ void perf_copy_count_writers(struct perf_copy_events *events)
 		owner->writers++;
 		owner->names |= event->attr.comm || event->attr.task;
 	}
+}
+
+/**
+ * perf_copy_complete_since - find out since when no records of a kind are missing
+ * @events:	the events
+ * @records:	whether an event with these attributes makes such records
+ *
+ * The records are about tasks. These move, so each CPU needs an event that makes them.
+ *
+ * Return: the time since when each online CPU has had such an event all the time, in ns of the
+ * clock of the events; or U64_MAX if records may be missing at present, or out of memory.
+ */
+u64 perf_copy_complete_since(const struct perf_copy_events *events,
+			     bool (*records)(const struct perf_event_attr *attr))
+{
+	const struct perf_copy_event *event;
+	u64 *since, all = 0;
+	int cpu;
+
+	since = kvmalloc_array(nr_cpu_ids, sizeof(*since), PERF_COPY_GFP);
+	if (!since)
+		return U64_MAX;
+	memset64(since, U64_MAX, nr_cpu_ids);
+	for (event = events->all; event < perf_copy_events_end(events); event++) {
+		if (event->cpu >= 0 && event->owner && records(&event->attr) &&
+		    event->pid_ns == events->all[0].pid_ns)
+			since[event->cpu] = min(since[event->cpu], event->complete_since);
+	}
+	for_each_online_cpu(cpu)
+		all = max(all, since[cpu]);
+	kvfree(since);
+	return all;
 }
 
 /*

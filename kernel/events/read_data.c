@@ -14,11 +14,12 @@
  * The last two parts come late, as they may be large: the samples must not be overwritten
  * while the reader is still reading about tasks.
  */
-#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/minmax.h>
 #include <linux/perf_event.h>
+#include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -108,6 +109,11 @@ static int note_told(struct perf_stream *stream, u32 tid, unsigned long what)
 	what = seconds | ((old | what) & PERF_TOLD_FLAGS);
 	if (what == old)
 		return 0;
+	/* Forged records can have any tids. Only those of living tasks are looked up. */
+	scoped_guard(rcu) {
+		if (!find_pid_ns(tid, stream->living.pid_ns))
+			return 0;
+	}
 	return xa_err(xa_store(&stream->told, tid, xa_mk_value(what), PERF_COPY_GFP));
 }
 
@@ -632,30 +638,9 @@ void perf_stream_free(struct perf_stream *stream)
 		perf_copy_free_later(&stream->garbage);
 }
 
-/*
- * The time since when the buffers lack no records of maps. Tasks move, and map what they need
- * on any CPU: so all CPUs need an event with these records. A single buffer in /proc has them
- * only if its event follows a task.
- */
-static u64 maps_since(const struct perf_copy_source *source,
-		      const struct perf_copy_events *events)
+static bool records_maps(const struct perf_event_attr *attr)
 {
-	const struct perf_copy_event *event;
-	cpumask_var_t cpus;
-	bool all;
-
-	if (source->copied)
-		return events->nr && events->all[0].cpu < 0 ? 0 : U64_MAX;
-	if (!zalloc_cpumask_var(&cpus, PERF_COPY_GFP))
-		return U64_MAX;
-	for (event = events->all; event < perf_copy_events_end(events); event++) {
-		if (event->owner && event->cpu >= 0 && event->attr.comm &&
-		    (event->attr.mmap || event->attr.mmap2))
-			cpumask_set_cpu(event->cpu, cpus);
-	}
-	all = cpumask_subset(cpu_online_mask, cpus);
-	free_cpumask_var(cpus);
-	return all ? 0 : U64_MAX;
+	return attr->comm && (attr->mmap || attr->mmap2);
 }
 
 /**
@@ -691,7 +676,7 @@ struct perf_stream *perf_stream_make(struct perf_copy_source *source, int cpu)
 		.viewer	= source->viewer,
 		.before	= source->before,
 		.recorded = source->copied,
-		.since	= maps_since(source, events),
+		.since	= perf_copy_complete_since(events, records_maps),
 		.told	= &stream->told,
 	};
 	return stream;

@@ -31,6 +31,7 @@
 #include <linux/user_namespace.h>
 
 #include "internal.h"
+#include "persistent.h"
 #include "read.h"
 #include "read_data.h"
 
@@ -227,6 +228,8 @@ static int check_buffer(struct file *file, struct perf_buffer *rb, void *data)
 	ret = security_file_receive(file);
 	if (!ret)
 		ret = security_perf_event_read(event);
+	if (!ret)
+		ret = perf_persistent_may_read(file, rb);
 	if (ret)
 		return ret;
 	if (!search->rb) {
@@ -352,6 +355,8 @@ static void describe_event(struct perf_copy_event *copy, struct perf_event *even
 	copy->cpu = event->cpu;
 	copy->attr = event->attr;
 	copy->pid_ns = get_pid_ns(event->ns);
+	/* Nobody noted whether it was disabled, and other tasks of the process have records. */
+	copy->complete_since = U64_MAX;
 	if (copy->format)
 		scnprintf(copy->name, sizeof(copy->name), "%s:%s", copy->format->system,
 			  copy->format->name);
@@ -474,10 +479,19 @@ static int describe_others(struct perf_copy_events *events, struct perf_buffer *
 }
 
 /* Check again after the copy: other events may have joined the buffer meanwhile. */
-static int check_others(const struct perf_copy_events *events, struct perf_buffer *rb)
+static int check_others(const struct perf_copy_events *events,
+			const struct buffer_search *search)
 {
+	struct perf_buffer *rb = search->rb;
 	struct perf_event *event;
+	unsigned int i;
+	int ret;
 
+	for (i = 0; i < search->nr; i++) {
+		ret = perf_persistent_may_read(search->files[i], rb);
+		if (ret)
+			return ret;
+	}
 	guard(rcu)();
 	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
 		if (is_foreign(events, event) && !may_attach_to_owner(event))
@@ -619,7 +633,7 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
 	/* Children may have started to write to the buffer meanwhile. */
 	if (!buffer.forward && READ_ONCE(search->rb->shared))
 		return -EOPNOTSUPP;
-	return check_others(from->events, search->rb);
+	return check_others(from->events, search);
 }
 
 /*

@@ -7,7 +7,6 @@
  * pointers and counts in the record, and it is gone when its module is unloaded.
  */
 #include <kunit/visibility.h>
-#include <linux/cpumask.h>
 #include <linux/math64.h>
 #include <linux/min_heap.h>
 #include <linux/perf_event.h>
@@ -528,23 +527,20 @@ static int add_copies(struct perf_text *text, int cpu)
 	return ret;
 }
 
-/* Do the events record each change of a task's name on all CPUs? */
-static bool follows_tasks(struct perf_copy_events *events)
+/* An event with attr.comm makes PERF_RECORD_FORK, too. */
+static bool records_names(const struct perf_event_attr *attr)
 {
-	struct perf_copy_event *event;
-	cpumask_var_t cpus;
-	bool all;
+	return attr->comm;
+}
 
-	if (!events->live || !zalloc_cpumask_var(&cpus, PERF_COPY_GFP))
-		return false;
-	for (event = events->all; event < perf_copy_events_end(events); event++) {
-		if (event->follows && event->cpu >= 0 && event->owner &&
-		    event->pid_ns == events->all[0].pid_ns)
-			cpumask_set_cpu(event->cpu, cpus);
-	}
-	all = cpumask_subset(cpu_online_mask, cpus);
-	free_cpumask_var(cpus);
-	return all;
+static int add_live(struct perf_text *text)
+{
+	u64 since;
+
+	if (!text->events->live)
+		return 0;
+	since = perf_copy_complete_since(text->events, records_names);
+	return since == U64_MAX ? 0 : perf_comms_add_live(text->comms, since);
 }
 
 static int alloc_heap(struct perf_text *text)
@@ -628,8 +624,8 @@ static int fill_text(struct perf_text *text, int cpu)
 	int ret;
 
 	ret = reserve_pages(text, cpu);
-	if (!ret && follows_tasks(text->events))
-		ret = perf_comms_add_live(text->comms);
+	if (!ret)
+		ret = add_live(text);
 	if (!ret)
 		ret = add_copies(text, cpu);
 	if (!ret)

@@ -188,6 +188,11 @@ static int print_once(struct text *text)
 	fd = open_text(text);
 	if (fd < 0)
 		return fd;
+	/* This may be another namespace with the same name. */
+	if (persistent_ns__is_gone(text->ns)) {
+		close(fd);
+		return -ENODEV;
+	}
 	file = fdopen(fd, "r");
 	if (!file) {
 		close(fd);

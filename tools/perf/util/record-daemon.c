@@ -163,6 +163,7 @@ int record_daemon__write_pid(struct record_daemon *daemon)
 static int open_log(struct record_daemon *daemon)
 {
 	const char *why;
+	struct stat st;
 	char *path;
 	int fd, err;
 
@@ -176,6 +177,8 @@ static int open_log(struct record_daemon *daemon)
 		return err;
 	}
 	why = record_file__why_not(fd, daemon->parts.uid);
+	if (!why && (fstat(fd, &st) || st.st_nlink > 1))
+		why = "it has another name";
 	if (why) {
 		pr_err("Cannot write to %s: %s.\n", path, why);
 		close(fd);

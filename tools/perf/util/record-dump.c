@@ -27,6 +27,7 @@
 #include "header.h"
 #include "machine.h"
 #include "mmap.h"
+#include "persistent-record.h"
 #include "record-file.h"
 #include "record-grow.h"
 #include "record-live.h"
@@ -74,6 +75,8 @@ int record_header__init(struct record_header *header, struct perf_session *sessi
 	if (!features)
 		bitmap_zero(perf_header->adds_features, HEADER_FEAT_BITS);
 	err = perf_session__write_header(session, evlist, fd, features);
+	if (!err && features && !persistent_record__has_vital_features(session))
+		err = -EIO;
 	header->data_offset = perf_header->data_offset;
 	header->features = perf_header->feat_offset;
 	perf_header->data_size = saved_size;

@@ -35,6 +35,7 @@
 #include "mmap.h"
 #include "record-live.h"
 #include "record-memory.h"
+#include "rlimit.h"
 #include "time-utils.h"
 #include "units.h"
 #include "../perf-sys.h"
@@ -59,6 +60,7 @@ static int open_owner(struct evlist *evlist, int idx, struct perf_cpu cpu)
 		.exclude_kernel	= 1,
 	};
 	pid_t pid = perf_thread_map__pid(evlist->core.threads, is_per_thread(evlist) ? idx : 0);
+	enum rlimit_action set_rlimit = NO_CHANGE;
 	struct evsel *evsel;
 	int fd;
 
@@ -71,8 +73,10 @@ static int open_owner(struct evlist *evlist, int idx, struct perf_cpu cpu)
 	}
 	if (!is_per_thread(evlist) && pid != -1)
 		pid = 0;
-	fd = sys_perf_event_open(&attr, pid, is_per_thread(evlist) ? -1 : cpu.cpu, -1,
-				 PERF_FLAG_FD_CLOEXEC);
+	do {
+		fd = sys_perf_event_open(&attr, pid, is_per_thread(evlist) ? -1 : cpu.cpu, -1,
+					 PERF_FLAG_FD_CLOEXEC);
+	} while (fd < 0 && errno == EMFILE && rlimit__increase_nofile(&set_rlimit));
 	return fd < 0 ? -errno : fd;
 }
 

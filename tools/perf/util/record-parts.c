@@ -282,7 +282,8 @@ char *record_parts__next(const struct record_parts *parts)
 /* Keep files that 'perf data join' is writing to: they are locked. */
 static void remove_unlocked(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	/* NFS needs a descriptor for writing. */
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
 		unlink(path);

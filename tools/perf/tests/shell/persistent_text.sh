@@ -62,7 +62,11 @@ test_follow() {
 	eventually "two marks" followed 2
 	mark 3
 	eventually "three more" followed 5
+	kill -STOP "$pid"
 	check "delete it" perf ctl -d "$ns"
+	check "create another one" perf record -P "$ns" -a -m 64K -e "$exec_event"
+	mark 2
+	kill -CONT "$pid"
 	wait "$pid" || status=$?
 	same "exit status" 0 "$status"
 	check "it says why it ends" grep -q "'$ns' was deleted" "$tmp/said"

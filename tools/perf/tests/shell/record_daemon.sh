@@ -217,6 +217,8 @@ test_foreign() {
 	ln "$tmp/precious" "$tmp/pid2"
 	refuse_file "a pid file with another name" "it has something else than a process id, or" \
 		"$tmp/pid2" --pid-file "$tmp/pid2"
+	ln "$tmp/precious" "$log"
+	refuse_file "a log with another name" "it has another name" "$log"
 	for file in "$tmp/precious" "$tmp/empty"; do
 		touch "$file"
 		ln "$file" "$aux"

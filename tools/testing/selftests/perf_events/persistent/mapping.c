@@ -293,11 +293,38 @@ static int uprobe_open(int cpu)
 	return fd;
 }
 
-/* Opens a member with CAP_PERFMON only, and maps it before and after @guest writes there. */
+/* Opens the texts of all ring buffers of this process. Returns 0, or an error. */
+static int open_texts(void)
+{
+	static const char path[] = "/proc/self/perf/ring-buffers";
+	struct dirent *entry;
+	int fd, err = 0;
+	DIR *dir;
+
+	dir = opendir(path);
+	while (dir && !err && (entry = readdir(dir))) {
+		if (!strstr(entry->d_name, ".txt"))
+			continue;
+		fd = neg_errno(openat(dirfd(dir), entry->d_name, O_RDONLY));
+		if (fd < 0)
+			err = fd;
+		else
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+/*
+ * Opens a member with CAP_PERFMON only, and maps it before and after @guest writes there. Who
+ * may not map it may not read it in /proc either.
+ */
 static int map_with_guest(__u64 ns, int cpu, __u64 how, int writer, int guest)
 {
+	struct perf_event_attr attr = say_attr();
+	int fd, own;
 	void *map;
-	int fd;
 
 	if (become(NOBODY, cap_bit(CAP_PERFMON)))
 		return 1;
@@ -305,12 +332,28 @@ static int map_with_guest(__u64 ns, int cpu, __u64 how, int writer, int guest)
 	map = ring_map(fd, PAGES, PROT_READ);
 	if (fd < 0 || map == MAP_FAILED)
 		return 2;
+	prctl(PR_SET_DUMPABLE, 1);
+	if (open_texts())
+		return 8;
+	/* An event of his own that writes to the same buffer changes nothing. */
+	own = event_open(&attr, -1, cpu, -1, 0);
+	if (own < 0 || event_ioctl(own, PERF_EVENT_IOC_SET_OUTPUT, writer) ||
+	    ring_map_err(own, PAGES, PROT_READ))
+		return 10;
 	if (event_ioctl(guest, PERF_EVENT_IOC_SET_OUTPUT, writer))
 		return 3;
+	/* munmap() has ended it. */
+	if (event_ioctl(own, PERF_EVENT_IOC_SET_OUTPUT, writer))
+		return 12;
+	if (open_texts() != (access("/proc/self/perf", F_OK) ? 0 : -EACCES))
+		return 9;
 	if (ring_map_err(fd, PAGES, PROT_READ) != -EACCES)
 		return 4;
 	if (ring_map_err(fd, 0, PROT_READ) != -EACCES)
 		return 5;
+	if (ring_map_err(own, PAGES, PROT_READ) != -EACCES)
+		return 11;
+	close(own);
 
 	/* The rights of the caller do not matter, and what is mapped stays so. */
 	if (ring_map_err(writer, PAGES, PROT_READ))

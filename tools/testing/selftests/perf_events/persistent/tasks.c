@@ -171,7 +171,7 @@ TEST_F(tasks, rights)
 	write_file(PARANOID, old);
 }
 
-/* The owner pays for tasks as for buffers, until they are replaced. */
+/* The owner pays for tasks as for buffers, until they are replaced or deleted. */
 TEST_F(tasks, paid_for)
 {
 	const size_t len = 1 << 20;
@@ -202,7 +202,22 @@ TEST_F(tasks, paid_for)
 			if (set_tasks(fd, data, 7 * len))
 				_exit(4);
 		}
-		_exit(ns_delete(fd) ? 5 : 0);
+		if (ns_delete(fd))
+			_exit(5);
+
+		/* A file that is still open does not keep them. */
+		for (i = 0; i < 4; i++) {
+			if (ns_create_leave(&attr, self->cpu, PAGES, name, &id) ||
+			    ns_open(id, 0) < 0)
+				_exit(6);
+			fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+			if (set_tasks(fd, data, 7 * len))
+				_exit(7);
+			if (ns_delete(fd))
+				_exit(8);
+			close(fd);
+		}
+		_exit(0);
 	}
 	EXPECT_EQ(0, child_status(pid));
 	write_file(PARANOID, old);

@@ -589,6 +589,20 @@ TEST_F_TIMEOUT(text, far, 3600)
 	EXPECT_TRUE(!err || err == ENODEV) TH_LOG("%d", err);
 }
 
+/* Has a line of the file this text? */
+static bool has_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "r");
+	bool found = false;
+	char line[4096];
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, text);
+	if (file)
+		fclose(file);
+	return found;
+}
+
 /* Names of tasks. The first argument of a call is a mark. */
 
 /* Returns "COMM-PID" of the call with @mark, or "". */
@@ -644,6 +658,48 @@ TEST_F(text, renamed)
 	EXPECT_STREQ(task_name("<...>", pid), task_of(snap, 0x1001));
 	EXPECT_STREQ(task_name("kst_after", pid), task_of(snap, 0x1002));
 	EXPECT_STREQ(task_name("kst_later", pid), task_of(live, 0x1003));
+}
+
+/* While the events are disabled, nobody records that a task changes its name. */
+TEST_F(text, disabled)
+{
+	pid_t pid = getpid();
+	char live[256];
+
+	prctl(PR_SET_NAME, "kst_before");
+	ASSERT_EQ(0, make_ns(self->s.ns, false, "64K"));
+	snprintf(live, sizeof(live), "%s", path_of(self->s.ns, "/text"));
+	syscall(SYS_getppid, 0x1001);
+	EXPECT_STREQ(task_name("kst_before", pid), task_of(live, 0x1001));
+
+	ASSERT_EQ(0, put(self->s.ns, "enabled", "0"));
+	prctl(PR_SET_NAME, "kst_after");
+	ASSERT_EQ(0, put(self->s.ns, "enabled", "1"));
+	syscall(SYS_getppid, 0x1002);
+	EXPECT_STREQ(task_name("<...>", pid), task_of(live, 0x1001));
+	EXPECT_STREQ(task_name("kst_after", pid), task_of(live, 0x1002));
+}
+
+/* A snapshot names events as its namespace does, even if nobody has given them a name. */
+TEST_F(text, unnamed)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	char live[256], snap[NS_ROOM + 64];
+	__u64 id;
+	int fd;
+
+	ASSERT_EQ(0, ns_create_leave(&attr, self->s.cpu, PAGES, self->s.ns, &id));
+	snprintf(live, sizeof(live), "%s", path_of(self->s.ns, "/text"));
+	pin(self->s.cpu);
+	touch_pages(1);
+	EXPECT_TRUE(has_text(live, " page-faults:"));
+
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, put(self->s.ns, "snapshot", "1"));
+	snprintf(snap, sizeof(snap), PERFFS_DIR "/%.40s.1/text", self->s.ns);
+	EXPECT_TRUE(has_text(snap, " page-faults:"));
+	close(fd);
 }
 
 static void call_when_told(struct shared *shared)

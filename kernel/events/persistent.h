@@ -55,7 +55,6 @@ bool perf_is_member(struct perf_event *event);
 void perf_persistent_changed(struct perf_event *event);
 int perf_persistent_may_redirect(struct perf_event *event);
 bool perf_persistent_keeps_output(struct perf_event *event);
-int perf_persistent_may_read(struct file *file, struct perf_buffer *rb);
 int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vma);
 int perf_persistent_may_write(struct perf_buffer *rb);
 void perf_persistent_attached(struct perf_event *event, struct perf_buffer *rb);
@@ -115,11 +114,6 @@ static inline int perf_persistent_may_redirect(struct perf_event *event)
 static inline bool perf_persistent_keeps_output(struct perf_event *event)
 {
 	return false;
-}
-
-static inline int perf_persistent_may_read(struct file *file, struct perf_buffer *rb)
-{
-	return 0;
 }
 
 static inline int perf_persistent_may_mmap(struct perf_event *event,

@@ -299,8 +299,6 @@ struct perf_member {
 	atomic64_t		complete_since;
 };
 
-static_assert(sizeof(struct perf_member) <= 256);
-
 #define member_of(_node)	rb_entry((_node), struct perf_member, node)
 
 #define first_member(_ns)						\

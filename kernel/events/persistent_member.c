@@ -92,6 +92,15 @@ subsys_initcall(perf_member_init);
  * The member of an event
  */
 
+static struct kmem_cache *perf_member_cache __ro_after_init;
+
+static int __init perf_member_cache_init(void)
+{
+	perf_member_cache = KMEM_CACHE(perf_member, SLAB_PANIC);
+	return 0;
+}
+early_initcall(perf_member_cache_init);
+
 /**
  * perf_persistent_event_init - allocate the struct perf_member of a new CPU event
  * @event:	an event that nobody else can see yet
@@ -106,7 +115,7 @@ int perf_persistent_event_init(struct perf_event *event, const struct perf_event
 {
 	struct perf_member *member;
 
-	member = kzalloc(sizeof(*member), GFP_KERNEL);
+	member = kmem_cache_zalloc(perf_member_cache, GFP_KERNEL);
 	if (!member)
 		return -ENOMEM;
 
@@ -139,7 +148,7 @@ void perf_persistent_event_free(struct perf_event *event)
 	kfree(member->label);
 	perf_format_put(member->format);
 	kfree(member->action); /* if it was made for a new CPU, but never added */
-	kfree(member);
+	kmem_cache_free(perf_member_cache, member);
 }
 
 /**

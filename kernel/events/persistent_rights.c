@@ -367,20 +367,13 @@ bool perf_persistent_keeps_output(struct perf_event *event)
 	return member && READ_ONCE(member->state) == PERF_MEMBER_PUBLISHED;
 }
 
-/**
- * perf_persistent_may_read - may the opener of an event's file read a buffer
- * @file:	the file
- * @rb:		the buffer, which the event writes to
- *
- * Since @file was opened, other events may have begun to write to @rb, if a namespace holds
- * it. Check the rights for these with the creds of @file. The rights for the event itself are
- * not checked again.
- *
- * Return: 0, or -EACCES or -EPERM.
+/*
+ * Since a reader opened @file, @event may have moved to another namespace, and other events may
+ * have begun to write to @rb. Check the rights for these with the creds of @file. The rights
+ * for the event itself are not checked again.
  */
-int perf_persistent_may_read(struct file *file, struct perf_buffer *rb)
+static int opener_may_map(struct file *file, struct perf_event *event, struct perf_buffer *rb)
 {
-	struct perf_event *event = file->private_data;
 	const struct cred *old;
 	unsigned int others;
 	int ret;
@@ -441,7 +434,7 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
 	if (!rb)
 		return 0;
 	/* Not member->rb, which a snapshot may be replacing. */
-	ret = perf_persistent_may_read(vma->vm_file, rb);
+	ret = opener_may_map(vma->vm_file, event, rb);
 	if (ret)
 		return ret;
 	if (vma->vm_flags & VM_WRITE) {

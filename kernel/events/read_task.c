@@ -31,7 +31,6 @@
 #include <linux/user_namespace.h>
 
 #include "internal.h"
-#include "persistent.h"
 #include "read.h"
 #include "read_data.h"
 
@@ -93,9 +92,9 @@ static void sort_numbers(struct number_list *list)
 typedef int (*buffer_fn)(struct file *file, struct perf_buffer *rb, void *data);
 
 /*
- * Visit the buffer of a file that can be mapped for writing. Readers of persistent events have
- * files that cannot: an open file is not enough for the right to read their buffers. perffs
- * shows these.
+ * Visit the buffer of a file, unless a namespace holds it or the file is for reading only, as
+ * those of readers of persistent events. Events of others may write to such a buffer, so an open
+ * file is not enough for the right to read it. perffs shows these.
  */
 static int visit_file(struct file *file, buffer_fn fn, void *data)
 {
@@ -107,7 +106,7 @@ static int visit_file(struct file *file, buffer_fn fn, void *data)
 	rb = ring_buffer_get(file->private_data);
 	if (!rb)
 		return 0;
-	if (rb->nr_pages)
+	if (rb->nr_pages && !READ_ONCE(rb->held))
 		ret = fn(file, rb, data);
 	ring_buffer_put(rb);
 	return ret;
@@ -228,8 +227,6 @@ static int check_buffer(struct file *file, struct perf_buffer *rb, void *data)
 	ret = security_file_receive(file);
 	if (!ret)
 		ret = security_perf_event_read(event);
-	if (!ret)
-		ret = perf_persistent_may_read(file, rb);
 	if (ret)
 		return ret;
 	if (!search->rb) {
@@ -478,20 +475,13 @@ static int describe_others(struct perf_copy_events *events, struct perf_buffer *
 	return ret;
 }
 
-/* Check again after the copy: other events may have joined the buffer meanwhile. */
-static int check_others(const struct perf_copy_events *events,
-			const struct buffer_search *search)
+/* Check again after the copy: other events, or a namespace, may have joined meanwhile. */
+static int check_others(const struct perf_copy_events *events, struct perf_buffer *rb)
 {
-	struct perf_buffer *rb = search->rb;
 	struct perf_event *event;
-	unsigned int i;
-	int ret;
 
-	for (i = 0; i < search->nr; i++) {
-		ret = perf_persistent_may_read(search->files[i], rb);
-		if (ret)
-			return ret;
-	}
+	if (READ_ONCE(rb->held))
+		return -EACCES;
 	guard(rcu)();
 	list_for_each_entry_rcu(event, &rb->event_list, rb_entry) {
 		if (is_foreign(events, event) && !may_attach_to_owner(event))
@@ -633,7 +623,7 @@ static int copy_buffer(struct task_source *from, const struct buffer_search *sea
 	/* Children may have started to write to the buffer meanwhile. */
 	if (!buffer.forward && READ_ONCE(search->rb->shared))
 		return -EOPNOTSUPP;
-	return check_others(from->events, search);
+	return check_others(from->events, search->rb);
 }
 
 /*

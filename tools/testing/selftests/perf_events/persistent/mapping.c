@@ -301,7 +301,7 @@ static int nr_in_proc(void)
 	int nr = 0;
 
 	while (dir && (entry = readdir(dir)))
-		nr += strstr(entry->d_name, ".txt") != NULL;
+		nr += !!strstr(entry->d_name, ".txt");
 	if (dir)
 		closedir(dir);
 	return nr;

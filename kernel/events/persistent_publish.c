@@ -763,6 +763,7 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 	struct perf_member *member, *next;
 	struct perf_leaving leaving;
 	struct perf_held hold;
+	int elsewhere = 0;
 	long ret = -ENODEV;
 
 	mutex_lock(&perf_persist_lock);
@@ -786,10 +787,14 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 	 * No other task changes the members now: they cannot leave a deleted
 	 * namespace, and they exist as long as it holds them.
 	 */
-	for_each_ns_member(member, ns)
+	for_each_ns_member(member, ns) {
 		perf_event_retire(member->event);
-	/* A BPF program on another CPU may be reading one of them with its PMU. */
-	synchronize_rcu();
+		elsewhere |= member->event->event_caps &
+			     (PERF_EV_CAP_READ_ACTIVE_PKG | PERF_EV_CAP_READ_SCOPE);
+	}
+	/* A BPF program on another CPU may still be reading such an event with its PMU. */
+	if (elsewhere)
+		synchronize_rcu();
 	perf_persist_left(&leaving);
 
 	for (member = first_member(ns); member; member = next) {

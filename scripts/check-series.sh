@@ -247,11 +247,6 @@ objects()
 		     ! grep -qs PERF_EVENTS_PERSISTENT "$src/init/Kconfig"; }; then
 			continue
 		fi
-		# A later commit of the series adds the rest of this file, and builds it.
-		if [[ $file = kernel/events/*.c ]] &&
-		   ! grep -qw "$(basename "$file" .c)\.o" "$src/kernel/events/Makefile"; then
-			continue
-		fi
 		echo "${file%.c}.o"
 	done
 }

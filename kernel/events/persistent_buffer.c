@@ -649,7 +649,6 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 		cond_resched();
 	}
 	memset(rb->user_page, 0, PAGE_SIZE);
-	rb_set_number(rb);
 	local_set(&rb->head, 0);
 	local_set(&rb->events, 0);
 	local_set(&rb->wakeup, 0);

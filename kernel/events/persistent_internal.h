@@ -262,7 +262,7 @@ enum perf_member_state {
  * @deferred:	in perf_member_deferred, when it has no opener and nobody can read @missed
  * @complete_since: since when it is enabled, in ns of its clock; 0 if it was never disabled
  *		and is in its namespace from the beginning. U64_MAX while it is disabled again.
- *		Written with event->ctx->mutex
+ *		Written with event->ctx->mutex, or while it joins
  *
  * Fields that change are protected by perf_persist_lock. Every CPU event has a struct
  * perf_member, in a namespace or not, so it must be small.

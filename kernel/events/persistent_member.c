@@ -175,6 +175,10 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 
 	member->ns = get_persist_ns(ns);
 	atomic64_set(&member->lost_at_stop, atomic64_read(&member->event->lost_samples));
+	/* Other members may have records from before, and its CPU may be online since then. */
+	if (ns->published)
+		atomic64_set(&member->complete_since, perf_member_is_enabled(member) ?
+						      member->event->clock() : U64_MAX);
 	rb_add(&member->node, &ns->members, perf_member_less);
 	perf_member_set_state(member, PERF_MEMBER_JOINED);
 	member->kept = !member->for_trigger || READ_ONCE(member->event->rb);

@@ -332,9 +332,6 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 	if (!ret)
 		ret = perf_member_charge(member);
 	if (!ret) {
-		/* Other members may have records from before. */
-		atomic64_set(&member->complete_since, perf_member_is_enabled(member) ?
-						      member->event->clock() : U64_MAX);
 		perf_member_settle_charge(member);
 		perf_persist_buffers_changed(ns);
 	}

@@ -9,8 +9,8 @@
  */
 #include <linux/atomic.h>
 #include <linux/bsearch.h>
-#include <linux/cpumask.h>
 #include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/llist.h>
 #include <linux/mm.h>

@@ -352,7 +352,7 @@ static void describe_event(struct perf_copy_event *copy, struct perf_event *even
 	copy->cpu = event->cpu;
 	copy->attr = event->attr;
 	copy->pid_ns = get_pid_ns(event->ns);
-	/* Nobody noted whether it was disabled, and other tasks of the process have records. */
+	/* Nobody noted whether it was disabled, and the events of other threads have records. */
 	copy->complete_since = U64_MAX;
 	if (copy->format)
 		scnprintf(copy->name, sizeof(copy->name), "%s:%s", copy->format->system,

@@ -181,10 +181,13 @@ static const struct join_file *find_most(const struct data_join *join)
 	return most;
 }
 
-/* Read what is_same() compares. The file may be of a user who cuts it: do not map it. */
-static int read_attrs(struct join_file *file, const char *path)
+/*
+ * Read what is_same() compares, unless the header differs from that of @like. The file may be of
+ * a user who cuts it, so do not map it.
+ */
+static int read_attrs(struct join_file *file, const char *path, const struct join_file *like)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	int err = 0;
 	u64 end;
@@ -200,7 +203,7 @@ static int read_attrs(struct join_file *file, const char *path)
 			err = -EINVAL;
 	}
 	end = file->header->data.offset;
-	if (!err) {
+	if (!err && (!like || end == like->header->data.offset)) {
 		file->map = malloc(end);
 		if (!file->map)
 			err = -ENOMEM;
@@ -214,7 +217,7 @@ static int read_attrs(struct join_file *file, const char *path)
 int data_join__same(const char *path, const char *other)
 {
 	struct join_file a = {}, b = {};
-	int err = read_attrs(&a, path) ?: read_attrs(&b, other);
+	int err = read_attrs(&a, path, NULL) ?: read_attrs(&b, other, &a);
 	int ret = err ?: is_same(&a, &b);
 
 	free(a.map);

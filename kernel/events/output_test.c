@@ -628,6 +628,7 @@ static struct test_tp *tp_create(struct kunit *test)
 	prandom_seed_state(&tp->rnd, TEST_SEED);
 	perf_fetch_caller_regs(&tp->regs);
 
+	event->tp_event = &tp->call;
 	event->state = PERF_EVENT_STATE_ACTIVE;
 	event->attr.sample_period = 1;
 	event->hw.sample_period = 1;
@@ -651,7 +652,7 @@ static void tp_in_place(struct test_tp *tp)
 	struct perf_tp_sample sample;
 	void *to;
 
-	to = perf_tp_begin_in_place(&sample, &tp->call, &tp->head, tp->size, &tp->regs);
+	to = perf_tp_begin_in_place(&sample, &tp->head, tp->size, &tp->regs);
 	if (!to) {
 		tp_event(tp);
 		return;
@@ -1028,7 +1029,7 @@ static void test_tp_interrupted(struct kunit *test)
 		tp->size = 4 * sizeof(words) - tp->event->tp_size;
 
 		preempt_disable();
-		place = perf_tp_begin_in_place(&sample, &tp->call, &tp->head, tp->size, &tp->regs);
+		place = perf_tp_begin_in_place(&sample, &tp->head, tp->size, &tp->regs);
 		if (place) {
 			memcpy(place, tp->record, tp->size);
 			for (n = 0, written = 0; n < 1000; n++) {
@@ -1140,7 +1141,6 @@ static void test_tp_pmu(struct kunit *test)
 
 	tp->call.class = &class;
 	tp->call.perf_events = &tp_heads;
-	event->tp_event = &tp->call;
 	hlist_del_init(&event->hlist_entry);
 	scoped_guard(irqsave) {
 		perf_trace_add(event, PERF_EF_START);

@@ -224,6 +224,7 @@ void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *
 	assert_registry();
 	leaving->ns = get_persist_ns(ns);
 	leaving->member = member;
+	leaving->stoppable = false;
 	leaving->frozen = NULL;
 	INIT_LIST_HEAD(&leaving->spares);
 	INIT_LIST_HEAD(&leaving->triggers);

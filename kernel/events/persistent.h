@@ -27,7 +27,7 @@ int perf_event_set_output(struct perf_event *event, struct perf_event *output_ev
 void perf_event_attach_buffer(struct perf_event *event, struct perf_buffer *rb);
 void perf_event_init_userpage(struct perf_event *event);
 void put_event(struct perf_event *event);
-bool perf_events_move(struct perf_buffer *from, struct perf_buffer *to);
+void perf_events_move(struct perf_buffer *from, struct perf_buffer *to);
 int perf_mmap_map_range(struct perf_buffer *rb, struct vm_area_struct *vma);
 void perf_event_set_state(struct perf_event *event, enum perf_event_state state);
 void perf_install_in_context(struct perf_event_context *ctx, struct perf_event *event, int cpu);

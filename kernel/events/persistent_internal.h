@@ -171,7 +171,8 @@ struct perf_persist_ns {
  * @spares:	its spares, which have references on the events of members
  * @triggers:	triggers that nothing fires any more
  * @actions:	actions of members, which no longer run when a member overflows
- * @frozen:	buffer of @member, if it is stopped, or a trigger may stop it; or NULL
+ * @stoppable:	the namespace is stopped, or a trigger may be stopping it
+ * @frozen:	if @stoppable: buffer that @member had, or NULL
  */
 struct perf_leaving {
 	struct perf_persist_ns	*ns;
@@ -179,6 +180,7 @@ struct perf_leaving {
 	struct list_head	spares;
 	struct list_head	triggers;
 	struct list_head	actions;
+	bool			stoppable;
 	struct perf_buffer	*frozen;
 };
 

@@ -136,8 +136,10 @@ static void swap_event(struct perf_event *event, struct perf_buffer *rb)
 	event->rcu_batches = get_state_synchronize_rcu();
 	event->rcu_pending = 1;
 
+	atomic_inc(&rb->nr_writers);
 	/* Like rcu_assign_pointer(), but event->rb is not marked __rcu. */
 	smp_store_release(&event->rb, rb);
+	atomic_dec_return_release(&old_rb->nr_writers);
 	perf_event_init_userpage(event);
 	perf_event_update_userpage(event);
 	ring_buffer_put(old_rb);
@@ -216,6 +218,11 @@ static void swap_members(struct perf_persist_ns *snap)
 	smp_mb();
 	perf_persist_buffers_changed(snap->source);
 
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->own && !sm->copy && atomic_read_acquire(&member->rb->nr_writers))
+			sm->others = true;
+	}
+
 	snap->created_ns = ktime_get_boottime_ns();
 	for_each_snapshot_member(sm, member, snap) {
 		perf_member_copy_attr(&member->attr, sm->live);
@@ -237,10 +244,31 @@ static bool move_others(struct perf_persist_ns *snap)
 	bool moved = false;
 
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->own && !sm->copy)
-			moved |= perf_events_move(member->rb, sm->live->rb);
+		if (sm->others) {
+			perf_events_move(member->rb, sm->live->rb);
+			moved = true;
+		}
 	}
 	return moved;
+}
+
+/*
+ * Somebody may just be redirecting an event elsewhere: then it is on no list, but writes to the
+ * old buffer for a while.
+ */
+static bool freeze_others(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+	bool frozen = false;
+
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->others && atomic_read(&member->rb->nr_writers)) {
+			rb_freeze(member->rb);
+			frozen = true;
+		}
+	}
+	return frozen;
 }
 
 /* Return the head at the newest complete record. */
@@ -581,8 +609,11 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 
 	/* Wait for records that writers have begun in the old buffers. */
 	synchronize_rcu();
-	if (move_others(snap))
+	if (move_others(snap)) {
 		synchronize_rcu();
+		if (freeze_others(snap))
+			synchronize_rcu();
+	}
 	if (!req->clear)
 		copy_buffers(snap);
 

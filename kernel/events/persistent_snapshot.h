@@ -17,6 +17,7 @@
  *		@output. While allocating: the next unused one
  * @own:	it is its own @output
  * @copy:	copy the buffer: @live goes on writing to it
+ * @others:	events that are no members wrote to the old buffer when it was replaced
  * @nr_pages:	data pages of the buffer that @live is going to have
  * @buffer_size: bytes of the data area of the old buffer
  * @seq:	perf_buffer::seq of the old buffer
@@ -33,6 +34,7 @@ struct perf_snapshot_member {
 	struct perf_snapshot_member	*next_writer;
 	bool				own;
 	bool				copy;
+	bool				others;
 	unsigned long			nr_pages;
 	u64				buffer_size;
 	u64				seq;

@@ -314,20 +314,17 @@ static void ns_leaving(struct perf_leaving *leaving)
 	member->listed = false;
 	if (!ns->nr_stoppers && !READ_ONCE(ns->stopped))
 		return;
+	leaving->stoppable = true;
 	leaving->frozen = ring_buffer_get(member->event);
 	if (READ_ONCE(ns->stopped))
 		count_missed(member);
 }
 
-static void ns_left(struct perf_leaving *leaving)
+/* If a member still has the buffer, or has joined again, its namespace decides. */
+static void thaw_left(struct perf_buffer *rb)
 {
-	struct perf_buffer *rb = leaving->frozen;
-
 	if (!rb)
 		return;
-	/* A trigger may still use the old list, and be about to freeze the buffer. */
-	synchronize_rcu();
-	/* If a member still has the buffer, or has joined again, its namespace decides. */
 	scoped_guard(mutex, &perf_persist_lock) {
 		if (!rb->owner || !READ_ONCE(rb->owner->ns->stopped))
 			rb_thaw(rb);
@@ -335,6 +332,19 @@ static void ns_left(struct perf_leaving *leaving)
 			follow_stop(rb->owner->ns);
 	}
 	ring_buffer_put(rb);
+}
+
+static void ns_left(struct perf_leaving *leaving)
+{
+	if (!leaving->stoppable)
+		return;
+	/*
+	 * A trigger may still use the old list, and be about to freeze the buffer of the event,
+	 * which may have got another one meanwhile.
+	 */
+	synchronize_rcu();
+	thaw_left(leaving->frozen);
+	thaw_left(ring_buffer_get(leaving->member->event));
 }
 
 static struct perf_persist_listener stop_listener = {

@@ -311,7 +311,7 @@ static __always_inline void tp_unguard(struct perf_tp_sample *sample)
 {
 	local_irq_restore(sample->flags);
 	barrier();
-	*sample->recursion = 0;
+	current->perf_recursion[sample->rctx] = 0;
 }
 
 /*
@@ -319,11 +319,11 @@ static __always_inline void tp_unguard(struct perf_tp_sample *sample)
  * handled, so preempt_count() is just the depth of disabled preemption.
  */
 static __always_inline bool
-tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
-	      struct perf_event *event, const u32 plan, const bool in_task,
-	      unsigned int size, unsigned long ip, int misc, void **raw)
+tp_begin_plan(struct perf_tp_sample *sample, struct perf_event *event, const u32 plan,
+	      const bool in_task, unsigned int size, unsigned long ip, int misc, void **raw)
 {
-	u8 *recursion = current->perf_recursion;
+	int rctx = in_task ? 0 : interrupt_context_level();
+	u8 *recursion = &current->perf_recursion[rctx];
 	unsigned int ctx, pc;
 	void *record;
 
@@ -332,13 +332,10 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	 * needs no check: only hits with a count above one throttle an event, and tracepoints
 	 * with such hits do not come here.
 	 */
-	if (!in_task)
-		recursion += interrupt_context_level();
 	if (unlikely(*recursion))
 		return false;
 	*recursion = 1;
-	sample->recursion = recursion;
-	sample->probe = call;
+	sample->rctx = rctx;
 	barrier();
 
 	/*
@@ -359,7 +356,7 @@ tp_begin_plan(struct perf_tp_sample *sample, struct trace_event_call *call,
 	if (in_task)
 		pc &= TP_IN_TASK;
 	ctx = tracing_gen_ctx_flags_pc(sample->flags, pc);
-	tracing_generic_entry_update(record, sample->probe->event.type, ctx);
+	tracing_generic_entry_update(record, sample->event->tp_event->event.type, ctx);
 	*raw = record;
 	return true;
 }
@@ -377,9 +374,8 @@ static __always_inline bool tp_may_begin(struct hlist_node *first, unsigned int 
 }
 
 /* Begin a record in an interrupt, of a hit in user space, or with a plan without own code. */
-static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_event_call *call,
-				   struct hlist_node *first, unsigned int size,
-				   unsigned long ip, struct pt_regs *user)
+static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct hlist_node *first,
+				   unsigned int size, unsigned long ip, struct pt_regs *user)
 {
 	int misc = TP_MISC_KERNEL;
 	struct perf_event *event;
@@ -400,9 +396,9 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct trace_e
 		ip = perf_instruction_pointer(event, user);
 	}
 	if (likely(plan == TP_USUAL))
-		ret = tp_begin_plan(sample, call, event, TP_USUAL, false, size, ip, misc, &record);
+		ret = tp_begin_plan(sample, event, TP_USUAL, false, size, ip, misc, &record);
 	else
-		ret = tp_begin_plan(sample, call, event, plan, false, size, ip, misc, &record);
+		ret = tp_begin_plan(sample, event, plan, false, size, ip, misc, &record);
 	return ret ? record : NULL;
 }
 NOKPROBE_SYMBOL(tp_begin_any);
@@ -418,14 +414,12 @@ tp_in_task(struct hlist_node *first, const u32 plan, unsigned int size)
 }
 
 static __always_inline bool
-tp_begin_in_task(struct perf_tp_sample *sample, struct trace_event_call *call,
-		 struct hlist_node *first, const u32 plan, unsigned int size, unsigned long ip,
-		 void **raw)
+tp_begin_in_task(struct perf_tp_sample *sample, struct hlist_node *first, const u32 plan,
+		 unsigned int size, unsigned long ip, void **raw)
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
 
-	return likely(tp_begin_plan(sample, call, event, plan, true, size, ip,
-				    TP_MISC_KERNEL, raw));
+	return likely(tp_begin_plan(sample, event, plan, true, size, ip, TP_MISC_KERNEL, raw));
 }
 
 /*
@@ -443,7 +437,7 @@ tp_begin_first(struct perf_tp_sample *sample, void *record, struct pt_regs *regs
 	sample->rb = NULL;
 	sample->regs = regs;
 	if (!regs)
-		sample->regs = perf_trace_buf_regs(sample->recursion - current->perf_recursion);
+		sample->regs = perf_trace_buf_regs(sample->rctx);
 	sample->record = record;
 	sample->size = *(u32 *)(record - sizeof(u32));
 	return record;
@@ -531,11 +525,14 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 static __always_inline bool tp_copy_first(struct perf_tp_sample *first, struct perf_event *event)
 {
 	struct perf_event_header *header = first->record - first->event->tp_size;
+	unsigned long ip = instruction_pointer(first->regs);
 	struct perf_tp_sample sample;
 	void *to;
 
+	if (unlikely(header->misc != PERF_RECORD_MISC_KERNEL))
+		ip = perf_instruction_pointer(event, first->regs);
 	if (unlikely(READ_ONCE(event->tp_plan) != TP_USUAL) ||
-	    unlikely(!tp_reserve(&sample, event, TP_USUAL, false, first->size, 1, first->ip,
+	    unlikely(!tp_reserve(&sample, event, TP_USUAL, false, first->size, 1, ip,
 				 header->misc, &to)))
 		return false;
 	memcpy(to, first->record, first->size);
@@ -550,7 +547,7 @@ static __always_inline bool tp_copy_first(struct perf_tp_sample *first, struct p
  */
 static noinline void tp_end_many(struct perf_tp_sample *sample, struct perf_event *event)
 {
-	void *record = perf_trace_buf_get(sample->recursion - current->perf_recursion);
+	void *record = perf_trace_buf_get(sample->rctx);
 
 	memcpy(record, sample->record, sample->size);
 	tp_publish(sample, true);
@@ -560,7 +557,7 @@ static noinline void tp_end_many(struct perf_tp_sample *sample, struct perf_even
 	hlist_for_each_entry_from_rcu(event, hlist_entry)
 		perf_tp_event_one(event, record, sample->size, sample->regs);
 	barrier();
-	*sample->recursion = 0;
+	current->perf_recursion[sample->rctx] = 0;
 }
 NOKPROBE_SYMBOL(tp_end_many);
 
@@ -607,13 +604,13 @@ tp_begin_temporary(struct perf_tp_sample *sample, struct trace_event_call *call,
 
 /* The part of tp_begin_in_place() that is not inlined. */
 static noinline void *
-tp_begin_probe(struct perf_tp_sample *sample, struct trace_event_call *call,
-	       struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+tp_begin_probe(struct perf_tp_sample *sample, struct hlist_head *head, unsigned int size,
+	       struct pt_regs *regs)
 {
 	void *record;
 
-	record = tp_begin_any(sample, call, READ_ONCE(head->first), size,
-			      instruction_pointer(regs), user_mode(regs) ? regs : NULL);
+	record = tp_begin_any(sample, READ_ONCE(head->first), size, instruction_pointer(regs),
+			      user_mode(regs) ? regs : NULL);
 	return record ? tp_begun(sample, record, regs) : NULL;
 }
 NOKPROBE_SYMBOL(tp_begin_probe);
@@ -628,25 +625,24 @@ tp_begin_probe_temporary(struct perf_tp_sample *sample, struct trace_event_call 
 NOKPROBE_SYMBOL(tp_begin_probe_temporary);
 
 static __always_inline void *
-tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_call *call,
-		  struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+tp_begin_in_place(struct perf_tp_sample *sample, struct hlist_head *head, unsigned int size,
+		  struct pt_regs *regs)
 {
 	struct hlist_node *first = READ_ONCE(head->first);
 	void *record;
 
 	if (!user_mode(regs) && tp_in_task(first, TP_USUAL, size) &&
-	    tp_begin_in_task(sample, call, first, TP_USUAL, size, instruction_pointer(regs),
-			     &record))
+	    tp_begin_in_task(sample, first, TP_USUAL, size, instruction_pointer(regs), &record))
 		return tp_begun(sample, record, regs);
-	return tp_begin_probe(sample, call, head, size, regs);
+	return tp_begin_probe(sample, head, size, regs);
 }
 
 #if IS_ENABLED(CONFIG_PERF_OUTPUT_KUNIT_TEST)
 /* The tests use this because temporary buffers may not be allocated when they run. */
-void *perf_tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_call *call,
-			     struct hlist_head *head, unsigned int size, struct pt_regs *regs)
+void *perf_tp_begin_in_place(struct perf_tp_sample *sample, struct hlist_head *head,
+			     unsigned int size, struct pt_regs *regs)
 {
-	return tp_begin_in_place(sample, call, head, size, regs);
+	return tp_begin_in_place(sample, head, size, regs);
 }
 #endif
 
@@ -667,7 +663,7 @@ void *perf_tp_begin_in_place(struct perf_tp_sample *sample, struct trace_event_c
 void *perf_tp_begin(struct perf_tp_sample *sample, struct trace_event_call *call,
 		    struct hlist_head *head, unsigned int size, struct pt_regs *regs)
 {
-	void *record = tp_begin_in_place(sample, call, head, size, regs);
+	void *record = tp_begin_in_place(sample, head, size, regs);
 
 	if (likely(record))
 		return record;
@@ -727,8 +723,8 @@ perf_trace_begin_any(struct perf_tp_sample *sample, struct trace_event_call *cal
 	void *record;
 
 	if (!tp_in_task(first, TP_OVERWRITE, size))
-		record = tp_begin_any(sample, call, first, size, ip, NULL);
-	else if (!tp_begin_in_task(sample, call, first, TP_OVERWRITE, size, ip, &record))
+		record = tp_begin_any(sample, first, size, ip, NULL);
+	else if (!tp_begin_in_task(sample, first, TP_OVERWRITE, size, ip, &record))
 		record = NULL;
 	if (!record)
 		return perf_trace_begin_task(sample, call, size, 1, NULL);
@@ -757,7 +753,7 @@ void *perf_trace_begin(struct perf_tp_sample *sample, struct trace_event_call *c
 	if (likely(!bpf_prog_array_valid(call))) {
 		if (!tp_in_task(first, TP_USUAL, size))
 			return perf_trace_begin_any(sample, call, first, size, ip);
-		if (tp_begin_in_task(sample, call, first, TP_USUAL, size, ip, &record))
+		if (tp_begin_in_task(sample, first, TP_USUAL, size, ip, &record))
 			return tp_begun(sample, record, NULL);
 	}
 	return perf_trace_begin_task(sample, call, size, 1, NULL);

@@ -1809,6 +1809,86 @@ TEST_F(snapshot, pause_race)
 	pause_in_rounds(_metadata, self->fd, &self->m, guest, self->cpu2);
 }
 
+#define REDIRECTS	60
+
+/* In each round, redirects the event @fd to the buffer of @from, and then to that of @to. */
+static bool redirect_in_rounds(struct pace *pace, int fd, int from, int to)
+{
+	int round;
+
+	for (round = 1; round <= REDIRECTS; round++) {
+		if (event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, from))
+			return false;
+		set_round(&pace->open, round);
+		wait_round(&pace->go, round);
+		stagger(REDIRECTS - round);
+		if (event_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to))
+			return false;
+		set_round(&pace->done, round);
+	}
+	return true;
+}
+
+/* Nobody writes to a snapshot, not even an event that was being redirected elsewhere. */
+TEST_F(snapshot, redirect_race)
+{
+	struct perf_event_attr attr = fault_attr(1);
+	struct perf_event_snapshot s = {};
+	struct pace *pace = pace_new();
+	struct perf_event_mmap_page *page;
+	struct member m, elsewhere;
+	int other, fd, ns_fd, round;
+	pid_t writer, redirector;
+	char name[NS_ROOM + 8];
+	__u64 id, head, written = 0;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "one CPU");
+	ASSERT_NE(NULL, pace);
+	snprintf(name, sizeof(name), "%s-r", self->ns);
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, name, &id));
+	ns_fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, ns_fd);
+	ASSERT_EQ(0, member_open(&elsewhere, &attr, self->cpu, PAGES));
+	other = event_open(&attr, -1, self->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_LE(0, other);
+
+	writer = fork_child();
+	ASSERT_LE(0, writer);
+	if (!writer) {
+		for (pin(self->cpu); ; )
+			touch_pages(8);
+	}
+	redirector = fork_child();
+	ASSERT_LE(0, redirector);
+	if (!redirector) {
+		pin(self->cpu2);
+		_exit(redirect_in_rounds(pace, other, m.fd, elsewhere.fd) ? 0 : 1);
+	}
+	for (round = 1; round <= REDIRECTS; round++) {
+		wait_round(&pace->open, round);
+		set_round(&pace->go, round);
+		stagger(round);
+		ASSERT_EQ(0, take(ns_fd, &s));
+		fd = member_reopen(s.ns_id, 0, self->cpu, 0);
+		ASSERT_LE(0, fd);
+		page = ring_map(fd, PAGES, PROT_READ);
+		ASSERT_NE(MAP_FAILED, page);
+		head = page->data_head;
+		written -= head;
+		wait_round(&pace->done, round);
+		ASSERT_EQ(head, page->data_head)
+			TH_LOG("round %d", round);
+		munmap(page, ring_len(PAGES));
+		close(fd);
+		ASSERT_EQ(0, ns_kill(s.ns_id));
+	}
+	EXPECT_EQ(0, child_status(redirector));
+	EXPECT_NE(0, written);
+	kill(writer, SIGKILL);
+	waitpid(writer, NULL, 0);
+}
+
 /*
  * A buffer that tells of tasks is not replaced, and each snapshot has a copy of it. So it
  * names the samples of later snapshots, too.

@@ -370,6 +370,7 @@ struct perf_persist_ns *perf_persist_alloc(void)
 	refcount_set(&ns->refs, 1);
 	RB_CLEAR_NODE(&ns->name_node);
 	ns->members = RB_ROOT;
+	INIT_LIST_HEAD(&ns->stop_members);
 	ns->generation = 1;
 	init_waitqueue_head(&ns->waitq);
 	for_each_listener(listener)

@@ -507,7 +507,10 @@ static long pause_output(struct file *file, bool pause)
 		perf_persist_settle(ns);
 	}
 	ret = -EINVAL;
-	if (rb && rb->nr_pages)
+	/* That of a snapshot: somebody is redirecting the event, see move_others(). */
+	if (rb && rb->held && !rb->owner)
+		ret = -EBUSY;
+	else if (rb && rb->nr_pages)
 		ret = pause_buffer(rb, pause);
 	mutex_unlock(&perf_persist_lock);
 	if (rb)

@@ -44,7 +44,6 @@ struct perf_buffer;
 struct perf_buffer_set;
 struct perf_format;
 struct perf_fs_dir;
-struct perf_stop_list;
 struct perf_tasks;
 struct pid;
 struct seq_file;
@@ -107,7 +106,7 @@ struct ucounts;
  * @last_trigger: number of the last trigger that was made
  * @nr_stoppers: number of triggers that stop it
  * @stopped:	its buffers are frozen; written in any context
- * @stop_list:	the events that a stop must reach; under RCU; NULL if @nr_stoppers is 0
+ * @stop_members: its members, which a stop finds in any context; under RCU
  *
  * Fields that change are protected by perf_persist_lock.
  */
@@ -161,7 +160,7 @@ struct perf_persist_ns {
 	unsigned int		last_trigger;
 	unsigned int		nr_stoppers;
 	bool			stopped;
-	struct perf_stop_list __rcu *stop_list;
+	struct list_head	stop_members;
 };
 
 /**
@@ -245,12 +244,13 @@ enum perf_member_state {
  * @for_trigger: it came for a trigger, and leaves with it
  * @kept:	snapshots contain it; false if it came for a trigger and writes to no buffer
  * @revoked:	only the memory of the event is left, see perf_event_revoke()
- * @listed:	it is in perf_persist_ns::stop_list
  * @rb:		the buffer that the namespace keeps mapped through this event;
  *		NULL while not held, for a counter, and for an event that writes
  *		to the buffer of another member
  * @ns:		the namespace; remains set after a deletion, for open descriptors
  * @node:	in perf_persist_ns::members
+ * @stop_entry:	in perf_persist_ns::stop_members
+ * @left:	when it left another namespace, for cond_synchronize_rcu()
  * @filter:	text of an address or function filter, as passed to SET_FILTER;
  *		event->filter has other texts; protected by event->ctx->mutex
  * @name:	while it is in no namespace: name of the one that it will create, or NULL
@@ -281,10 +281,11 @@ struct perf_member {
 	u8			for_trigger:1;
 	u8			kept:1;
 	u8			revoked:1;
-	u8			listed:1;
 	struct perf_buffer	*rb;
 	struct perf_persist_ns	*ns;
 	struct rb_node		node;
+	struct list_head	stop_entry;
+	unsigned long		left;
 	char			*filter;
 	union {
 		char		*name;
@@ -606,10 +607,7 @@ long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 		      struct perf_event_tasks __user *arg);
 
 /* persistent_stop.c */
-bool perf_stop_now(struct perf_persist_ns *ns);
-int perf_stop_prepare(struct perf_persist_ns *ns);
-void perf_stop_unprepare(struct perf_persist_ns *ns);
-void perf_stop_rest(struct perf_persist_ns *ns);
+void perf_stop_now(struct perf_persist_ns *ns);
 long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop);
 
 /* persistent_trigger.c */

@@ -14,6 +14,8 @@
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/rbtree.h>
+#include <linux/rculist.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -123,6 +125,7 @@ int perf_persistent_event_init(struct perf_event *event, const struct perf_event
 	member->attr = *attr;
 	perf_member_set_needs(member);
 	refcount_set(&member->openers, 1);
+	member->left = get_completed_synchronize_rcu();
 	event->member = member;
 	return 0;
 }
@@ -180,6 +183,9 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 		atomic64_set(&member->complete_since, perf_member_is_enabled(member) ?
 						      member->event->clock() : U64_MAX);
 	rb_add(&member->node, &ns->members, perf_member_less);
+	/* perf_stop_now() may still be looking at it in the list of another namespace. */
+	cond_synchronize_rcu(member->left);
+	list_add_tail_rcu(&member->stop_entry, &ns->stop_members);
 	perf_member_set_state(member, PERF_MEMBER_JOINED);
 	member->kept = !member->for_trigger || READ_ONCE(member->event->rb);
 	perf_persist_members_changed(ns, member->kept);
@@ -196,11 +202,24 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 struct perf_persist_ns *perf_member_remove(struct perf_member *member)
 {
 	struct perf_persist_ns *ns = member->ns;
+	struct perf_event *event = member->event;
 	bool last;
 
 	assert_registry();
 
 	rb_erase(&member->node, &ns->members);
+	mutex_lock(&event->mmap_mutex);
+	list_del_rcu(&member->stop_entry);
+	member->left = get_state_synchronize_rcu();
+	/*
+	 * perf_stop_now() may still be looking at it: have ring_buffer_attach() wait before it
+	 * gets a buffer.
+	 */
+	if (!event->rb) {
+		event->rcu_batches = member->left;
+		event->rcu_pending = 1;
+	}
+	mutex_unlock(&event->mmap_mutex);
 	perf_persist_members_changed(ns, member->kept);
 	member->ns = NULL;
 	/*

@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/pid.h>
+#include <linux/rculist.h>
 #include <linux/resource.h>
 #include <linux/sched/signal.h>
 #include <linux/security.h>
@@ -801,6 +802,7 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 		mutex_lock(&perf_persist_lock);
 		member->revoked = true;
 		rb_erase(&member->node, &ns->members);
+		list_del_rcu(&member->stop_entry);
 		hold = perf_member_unhold(member);
 		mutex_unlock(&perf_persist_lock);
 

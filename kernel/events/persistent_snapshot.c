@@ -136,10 +136,10 @@ static void swap_event(struct perf_event *event, struct perf_buffer *rb)
 	event->rcu_batches = get_state_synchronize_rcu();
 	event->rcu_pending = 1;
 
-	atomic_inc(&rb->nr_writers);
+	rb_add_writer(rb);
 	/* Like rcu_assign_pointer(), but event->rb is not marked __rcu. */
 	smp_store_release(&event->rb, rb);
-	atomic_dec_return_release(&old_rb->nr_writers);
+	rb_del_writer(old_rb);
 	perf_event_init_userpage(event);
 	perf_event_update_userpage(event);
 	ring_buffer_put(old_rb);
@@ -219,7 +219,7 @@ static void swap_members(struct perf_persist_ns *snap)
 	perf_persist_buffers_changed(snap->source);
 
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->own && !sm->copy && atomic_read_acquire(&member->rb->nr_writers))
+		if (sm->own && !sm->copy && rb_has_writers(member->rb))
 			sm->others = true;
 	}
 
@@ -236,7 +236,12 @@ static void swap_members(struct perf_persist_ns *snap)
 	}
 }
 
-/* Move events that are no members, but write to a member's buffer, to the new one, too. */
+/*
+ * Move events that are no members, but write to a member's buffer, to the new one, too.
+ * Somebody may just be redirecting another one elsewhere: as it goes on writing to the old
+ * buffer for a while, pause this buffer for good. Returns true if the caller must wait for
+ * records that have begun.
+ */
 static bool move_others(struct perf_persist_ns *snap)
 {
 	struct perf_snapshot_member *sm;
@@ -244,31 +249,14 @@ static bool move_others(struct perf_persist_ns *snap)
 	bool moved = false;
 
 	for_each_snapshot_member(sm, member, snap) {
-		if (sm->others) {
-			perf_events_move(member->rb, sm->live->rb);
-			moved = true;
-		}
+		if (!sm->others)
+			continue;
+		perf_events_move(member->rb, sm->live->rb);
+		if (rb_has_writers(member->rb))
+			rb_toggle_paused(member->rb, true);
+		moved = true;
 	}
 	return moved;
-}
-
-/*
- * Somebody may just be redirecting an event elsewhere: then it is on no list, but writes to the
- * old buffer for a while.
- */
-static bool freeze_others(struct perf_persist_ns *snap)
-{
-	struct perf_snapshot_member *sm;
-	struct perf_member *member;
-	bool frozen = false;
-
-	for_each_snapshot_member(sm, member, snap) {
-		if (sm->others && atomic_read(&member->rb->nr_writers)) {
-			rb_freeze(member->rb);
-			frozen = true;
-		}
-	}
-	return frozen;
 }
 
 /* Return the head at the newest complete record. */
@@ -609,11 +597,8 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 
 	/* Wait for records that writers have begun in the old buffers. */
 	synchronize_rcu();
-	if (move_others(snap)) {
+	if (move_others(snap))
 		synchronize_rcu();
-		if (freeze_others(snap))
-			synchronize_rcu();
-	}
 	if (!req->clear)
 		copy_buffers(snap);
 

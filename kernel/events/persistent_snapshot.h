@@ -17,7 +17,7 @@
  *		@output. While allocating: the next unused one
  * @own:	it is its own @output
  * @copy:	copy the buffer: @live goes on writing to it
- * @others:	events that are no members wrote to the old buffer when it was replaced
+ * @others:	events that are no members still wrote to the old buffer after the swap
  * @nr_pages:	data pages of the buffer that @live is going to have
  * @buffer_size: bytes of the data area of the old buffer
  * @seq:	perf_buffer::seq of the old buffer

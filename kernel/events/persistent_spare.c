@@ -318,7 +318,7 @@ static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *ol
 			continue;
 		used = find_used(old, sm);
 		if (!used || refcount_read(&used->m.rb->mmap_count) != 1 ||
-		    is_pinned(used->m.rb))
+		    rb_has_writers(used->m.rb) || is_pinned(used->m.rb))
 			return false;
 	}
 	return true;

@@ -5,170 +5,57 @@
  * context, including NMIs and panic(), with one store for each member.
  */
 #include <linux/init.h>
-#include <linux/mm.h>
-#include <linux/overflow.h>
 #include <linux/perf_event.h>
-#include <linux/printk.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
-#include <linux/slab.h>
 
 #include "internal.h"
 #include "persistent.h"
 #include "persistent_internal.h"
 
-/**
- * struct perf_stop_list - the events of a namespace that a trigger can stop
- * @rcu:	frees it
- * @partial:	members came that are not in the list, as there was no memory for a new one
- * @nr:		number of events
- * @events:	the events of all members, some without a buffer; NULL: it has left
- */
-struct perf_stop_list {
-	struct rcu_head		rcu;
-	bool			partial;
-	unsigned int		nr;
-	struct perf_event	*events[] __counted_by(nr);
-};
+static void freeze_members(struct perf_persist_ns *ns)
+{
+	struct perf_member *member;
+	struct perf_buffer *rb;
+
+	list_for_each_entry_rcu(member, &ns->stop_members, stop_entry) {
+		rb = READ_ONCE(member->event->rb);
+		if (rb)
+			rb_freeze(rb);
+	}
+}
 
 /**
  * perf_stop_now - freeze all buffers of a namespace
- * @ns:		the namespace; the caller has succeeded with perf_stop_prepare()
+ * @ns:		the namespace, which has a trigger that stops it
  *
  * Called in any context. Afterwards no record begins in any of the buffers. A record that
  * has begun is completed within an RCU grace period.
- *
- * Return: false if some events could not be stopped, as there was no memory for a list of them
- * when members came. perf_stop_rest() stops these.
  */
-bool perf_stop_now(struct perf_persist_ns *ns)
+void perf_stop_now(struct perf_persist_ns *ns)
 {
-	struct perf_stop_list *list;
-	struct perf_event *event;
-	struct perf_buffer *rb;
-	unsigned int i;
+	struct perf_member *member;
 
 	guard(rcu)();
-	list = rcu_dereference(ns->stop_list);
-	if (!list)
-		return false;
-
 	/* Records that are not written from here on count as missed, not as lost. */
-	for (i = 0; !READ_ONCE(ns->stopped) && i < list->nr; i++) {
-		event = READ_ONCE(list->events[i]);
-		if (event)
-			atomic64_set(&event->member->lost_at_stop,
-				     atomic64_read(&event->lost_samples));
+	if (!READ_ONCE(ns->stopped)) {
+		list_for_each_entry_rcu(member, &ns->stop_members, stop_entry)
+			atomic64_set(&member->lost_at_stop,
+				     atomic64_read(&member->event->lost_samples));
 	}
 
 	do {
 		/* Pairs with smp_load_acquire() in perf_member_missed(). */
 		smp_store_release(&ns->stopped, true);
-		/* Pairs with smp_mb() in swap_members() and follow_stop(). */
+		/*
+		 * Pairs with smp_mb() in swap_members() and follow_stop(), which sees
+		 * ns->stopped if we miss a new member.
+		 */
 		smp_mb();
-		/* For a member that is not in this list, follow_stop() sees ns->stopped. */
-		list = rcu_dereference(ns->stop_list) ?: list;
-		for (i = 0; i < list->nr; i++) {
-			event = READ_ONCE(list->events[i]);
-			rb = event ? READ_ONCE(event->rb) : NULL;
-			if (rb)
-				rb_freeze(rb);
-		}
+		freeze_members(ns);
 		/* Pairs with smp_mb() in resume(), which may have thawed some of them. */
 		smp_mb();
 	} while (!READ_ONCE(ns->stopped));
-	return !READ_ONCE(list->partial);
-}
-
-static struct perf_stop_list *locked_stop_list(struct perf_persist_ns *ns)
-{
-	return rcu_dereference_protected(ns->stop_list, lockdep_is_held(&perf_persist_lock));
-}
-
-/*
- * There is no memory for a new list: take out of the old one what has left. Returns -ENOMEM
- * if it lacks members.
- */
-static int shrink_stop_list(struct perf_persist_ns *ns)
-{
-	struct perf_stop_list *list = locked_stop_list(ns);
-	unsigned int i, nr = 0;
-
-	if (!list)
-		return -ENOMEM;
-	for (i = 0; i < list->nr; i++) {
-		struct perf_event *event = list->events[i];
-
-		/* The event of a member that leaves is freed a grace period later. */
-		if (event && !perf_persist_find_member(ns, event->id))
-			WRITE_ONCE(list->events[i], NULL);
-		nr += !!list->events[i];
-	}
-	if (nr == perf_persist_count_members(ns))
-		return 0;
-	WRITE_ONCE(list->partial, true);
-	return -ENOMEM;
-}
-
-/*
- * Called when members came or left. Returns -ENOMEM if triggers cannot stop all of them at
- * once.
- */
-static int update_stop_list(struct perf_persist_ns *ns)
-{
-	struct perf_stop_list *list = NULL, *old;
-	struct perf_member *member;
-	unsigned int nr;
-
-	assert_registry();
-	if (ns->nr_stoppers) {
-		nr = perf_persist_count_members(ns);
-		list = kvzalloc(struct_size(list, events, nr), PERF_PERSIST_GFP);
-		if (!list)
-			return shrink_stop_list(ns);
-		list->nr = nr;
-		nr = 0;
-		for_each_ns_member(member, ns) {
-			list->events[nr++] = member->event;
-			member->listed = true;
-		}
-	}
-
-	old = rcu_replace_pointer(ns->stop_list, list, lockdep_is_held(&perf_persist_lock));
-	if (old)
-		kvfree_rcu(old, rcu);
-	return 0;
-}
-
-/**
- * perf_stop_prepare - prepare perf_stop_now() for a namespace
- * @ns:		the namespace, with the lock held
- *
- * Return: 0, and the caller must call perf_stop_unprepare() later; or -ENOMEM.
- */
-int perf_stop_prepare(struct perf_persist_ns *ns)
-{
-	struct perf_stop_list *list = locked_stop_list(ns);
-	int ret = 0;
-
-	assert_registry();
-	ns->nr_stoppers++;
-	/* Also try again if there was no memory for a list of all members. */
-	if (!list || list->partial)
-		ret = update_stop_list(ns);
-	if (ret)
-		ns->nr_stoppers--;
-	return ret;
-}
-
-/**
- * perf_stop_unprepare - undo perf_stop_prepare()
- * @ns:		the namespace, with the lock held
- */
-void perf_stop_unprepare(struct perf_persist_ns *ns)
-{
-	assert_registry();
-	if (!--ns->nr_stoppers)
-		update_stop_list(ns);
 }
 
 /* Called when members came or got other buffers: if the namespace is stopped, freeze these. */
@@ -187,7 +74,7 @@ static void follow_stop(struct perf_persist_ns *ns)
 	}
 }
 
-/* Like perf_stop_now(), but the caller holds the lock, so this does not need the list. */
+/* Like perf_stop_now(), but the caller holds the lock. */
 static void stop(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -198,30 +85,6 @@ static void stop(struct perf_persist_ns *ns)
 	/* Pairs with smp_load_acquire() in perf_member_missed(). */
 	smp_store_release(&ns->stopped, true);
 	follow_stop(ns);
-}
-
-/**
- * perf_stop_rest - stop the events that perf_stop_now() could not stop
- * @ns:		the namespace, with the lock held
- *
- * What they could not write until now counts as lost, not as missed.
- */
-void perf_stop_rest(struct perf_persist_ns *ns)
-{
-	struct perf_member *member;
-
-	assert_registry();
-	/* Somebody may have resumed it. */
-	if (!READ_ONCE(ns->stopped))
-		return;
-	for_each_ns_member(member, ns) {
-		if (!member->listed)
-			atomic64_set(&member->lost_at_stop,
-				     atomic64_read(&member->event->lost_samples));
-	}
-	follow_stop(ns);
-	/* There may be memory for a list of all members now. */
-	update_stop_list(ns);
 }
 
 /* Count records that @member did not write while it was stopped as missed, not as lost. */
@@ -293,15 +156,6 @@ long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop)
 	return ret;
 }
 
-static void ns_members_changed(struct perf_persist_ns *ns)
-{
-	int ret = update_stop_list(ns);
-
-	if (ret)
-		pr_notice_ratelimited("perf: persistent/%s/: its triggers stop new events late: %pe\n",
-				      ns->name, ERR_PTR(ret));
-}
-
 /* A member that leaves a stopped namespace, and lives on, must record again. */
 static void ns_leaving(struct perf_leaving *leaving)
 {
@@ -311,7 +165,6 @@ static void ns_leaving(struct perf_leaving *leaving)
 	assert_registry();
 	if (!member)
 		return;
-	member->listed = false;
 	if (!ns->nr_stoppers && !READ_ONCE(ns->stopped))
 		return;
 	leaving->stoppable = true;
@@ -320,11 +173,20 @@ static void ns_leaving(struct perf_leaving *leaving)
 		count_missed(member);
 }
 
-/* If a member still has the buffer, or has joined again, its namespace decides. */
-static void thaw_left(struct perf_buffer *rb)
+static void ns_left(struct perf_leaving *leaving)
 {
+	struct perf_buffer *rb = leaving->frozen;
+
+	if (!leaving->stoppable)
+		return;
+	/* It may have got a buffer meanwhile. If it gets one later, see perf_member_remove(). */
+	if (!rb)
+		rb = ring_buffer_get(leaving->member->event);
 	if (!rb)
 		return;
+	/* A trigger may have found the member before it left, and be about to freeze the buffer. */
+	synchronize_rcu();
+	/* If a member still has the buffer, or has joined again, its namespace decides. */
 	scoped_guard(mutex, &perf_persist_lock) {
 		if (!rb->owner || !READ_ONCE(rb->owner->ns->stopped))
 			rb_thaw(rb);
@@ -334,23 +196,9 @@ static void thaw_left(struct perf_buffer *rb)
 	ring_buffer_put(rb);
 }
 
-static void ns_left(struct perf_leaving *leaving)
-{
-	if (!leaving->stoppable)
-		return;
-	/*
-	 * A trigger may still use the old list, and be about to freeze the buffer of the event,
-	 * which may have got another one meanwhile.
-	 */
-	synchronize_rcu();
-	thaw_left(leaving->frozen);
-	thaw_left(ring_buffer_get(leaving->member->event));
-}
-
 static struct perf_persist_listener stop_listener = {
 	.leaving		= ns_leaving,
 	.left			= ns_left,
-	.members_changed	= ns_members_changed,
 	.buffers_changed	= follow_stop,
 };
 

@@ -68,7 +68,6 @@
  * @not_before:	until then it only counts how often it fires, ns of CLOCK_BOOTTIME
  * @started:	how many actions it has started that did not fail
  * @armed_at:	@started when it was armed the last time
- * @stopped:	perf_stop_now() could stop the namespace
  * @fired_at:	when it became @pending, ns of CLOCK_BOOTTIME
  * @fired_mono:	the same, ns of CLOCK_MONOTONIC, the clock of @timer
  * @fired_cpu:	the CPU on which it became @pending
@@ -93,7 +92,6 @@ struct perf_trigger {
 	u64				not_before;
 	u64				started;
 	u64				armed_at;
-	bool				stopped;
 	u64				fired_at;
 	u64				fired_mono;
 	int				fired_cpu;
@@ -175,7 +173,7 @@ static bool start_trigger(struct perf_trigger *trigger)
 
 static void stop_now(struct perf_trigger *trigger)
 {
-	trigger->stopped = perf_stop_now(trigger->ns);
+	perf_stop_now(trigger->ns);
 	trigger->frozen_mono = ktime_get_mono_fast_ns();
 }
 
@@ -303,10 +301,6 @@ static void trigger_worker(struct work_struct *work)
 	}
 
 	mutex_lock(&perf_persist_lock);
-	if (arg->action == PERF_TRIGGER_DO_STOP && !trigger->stopped) {
-		perf_stop_rest(ns);
-		trigger->frozen_mono = ktime_get_ns();
-	}
 	now = ktime_get_boottime_ns();
 	took = ktime_get_ns() - start;
 	if (ret) {
@@ -542,7 +536,7 @@ static void unlink_trigger(struct perf_trigger *trigger, struct list_head *trigg
 	list_move(&trigger->entry, triggers);
 	trigger->ns->nr_triggers--;
 	if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
-		perf_stop_unprepare(trigger->ns);
+		trigger->ns->nr_stoppers--;
 	list_for_each_entry_safe(action, next, &trigger->actions, entry)
 		unlink_action(action, actions);
 	if (!list_empty(&trigger->fatal)) {
@@ -612,11 +606,8 @@ static int link_trigger(struct perf_persist_ns *ns, struct perf_trigger *new)
 		return ret;
 	if (ns->nr_triggers >= PERF_TRIGGERS_MAX)
 		return -ENOSPC;
-	if (new->arg.action == PERF_TRIGGER_DO_STOP) {
-		ret = perf_stop_prepare(ns);
-		if (ret)
-			return ret;
-	}
+	if (new->arg.action == PERF_TRIGGER_DO_STOP)
+		ns->nr_stoppers++;
 
 	new->arg.number = ++ns->last_trigger;
 	list_add_tail(&new->entry, &ns->triggers);

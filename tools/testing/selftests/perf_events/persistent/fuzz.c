@@ -750,7 +750,7 @@ static const struct call calls[] = {
 	{ "SET_TASKS or GET_TASKS", do_tasks, {
 		[EVENT] = { ENOTTY, EACCES, ENODEV },
 		[TASK_EVENT] = { ENOTTY, EACCES },
-		[SPACE] = { EACCES, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENODEV },
+		[SPACE] = { EACCES, EPERM, EFAULT, EINVAL, E2BIG, EOPNOTSUPP, ENOMEM, ENODEV },
 		[OTHER] = { ENOTTY },
 	} },
 	{ "unknown", do_unknown, {

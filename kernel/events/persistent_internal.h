@@ -104,7 +104,7 @@ struct ucounts;
  * @triggers:	its triggers, ordered by number
  * @nr_triggers: how many these are
  * @last_trigger: number of the last trigger that was made
- * @nr_stoppers: number of triggers that stop it
+ * @nr_stoppers: number of triggers that stop it, or are not done with that
  * @stopped:	its buffers are frozen; written in any context
  * @stop_members: its members, which a stop finds in any context; under RCU
  *

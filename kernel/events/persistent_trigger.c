@@ -523,6 +523,11 @@ static void free_trigger(struct perf_trigger *trigger)
 	irq_work_sync(&trigger->irq_work);
 	hrtimer_cancel(&trigger->timer);
 	cancel_work_sync(&trigger->work);
+	if (trigger->arg.action == PERF_TRIGGER_DO_STOP) {
+		/* Until here it may have been stopping the namespace. */
+		guard(mutex)(&perf_persist_lock);
+		trigger->ns->nr_stoppers--;
+	}
 	kfree_rcu(trigger, rcu);
 }
 
@@ -535,8 +540,6 @@ static void unlink_trigger(struct perf_trigger *trigger, struct list_head *trigg
 	assert_registry();
 	list_move(&trigger->entry, triggers);
 	trigger->ns->nr_triggers--;
-	if (trigger->arg.action == PERF_TRIGGER_DO_STOP)
-		trigger->ns->nr_stoppers--;
 	list_for_each_entry_safe(action, next, &trigger->actions, entry)
 		unlink_action(action, actions);
 	if (!list_empty(&trigger->fatal)) {

@@ -103,6 +103,18 @@ struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old)
 }
 
 /**
+ * perf_set_get - get a reference on a set
+ * @set:	the set
+ *
+ * Return: the set.
+ */
+struct perf_buffer_set *perf_set_get(struct perf_buffer_set *set)
+{
+	refcount_inc(&set->refs);
+	return set;
+}
+
+/**
  * perf_set_put - put a reference on a set
  * @set:	the set
  */
@@ -133,6 +145,19 @@ bool perf_set_has_room(struct perf_buffer_set *set, unsigned int max)
 	ret = set->account->nr < max;
 	spin_unlock(&set->account->lock);
 	return ret;
+}
+
+/**
+ * perf_set_count - how many sets does a namespace have
+ * @set:	one of them
+ *
+ * The set of a deleted snapshot counts as long as anybody has it open or mapped.
+ *
+ * Return: the number of sets.
+ */
+unsigned int perf_set_count(struct perf_buffer_set *set)
+{
+	return refcount_read(&set->account->refs);
 }
 
 /**
@@ -269,9 +294,9 @@ void perf_set_report(struct perf_buffer_set *set, const char *name)
 #define PERF_RECORDS_NESTED	(4 * SZ_64K)
 
 /* Set the default watermark of ring_buffer_init(), if readers were not woken so far. */
-static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
+static void reset_watermark(struct perf_buffer *rb)
 {
-	struct perf_head_read read;
+	unsigned long head;
 
 	assert_registry();
 	if (rb->watermark != LONG_MAX)
@@ -281,9 +306,13 @@ static void reset_watermark(struct perf_event *event, struct perf_buffer *rb)
 	 * rb->wakeup has not moved meanwhile, and each record would wake up readers until
 	 * it has caught up. So set it. Writers do not touch it as long as the watermark is
 	 * LONG_MAX. It must not be ahead of records that have begun. The head counts down.
+	 *
+	 * Do not ask the CPU that writes: it may be locked up. A writer that began before this
+	 * head has incremented rb->nest before that.
 	 */
-	read = perf_read_head(rb, event->cpu);
-	local_set(&rb->wakeup, -read.head - (read.writing ? PERF_RECORDS_NESTED : 0));
+	head = local_read(&rb->head);
+	smp_rmb();
+	local_set(&rb->wakeup, -head - (READ_ONCE(rb->nest) ? PERF_RECORDS_NESTED : 0));
 	/* Pairs with the control dependency in __perf_output_begin(). */
 	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
 }
@@ -340,7 +369,7 @@ void perf_persist_set_wakeups(struct perf_member *member)
 		return;
 
 	if (is_watched(member->event, rb))
-		reset_watermark(member->event, rb);
+		reset_watermark(rb);
 	else
 		WRITE_ONCE(rb->watermark, LONG_MAX);
 }
@@ -390,7 +419,7 @@ void perf_member_clear_buffer(struct perf_member *member)
 	assert_registry();
 	WRITE_ONCE(rb->held, false);
 	if (member->state != PERF_MEMBER_DELETED)
-		reset_watermark(member->event, rb);
+		reset_watermark(rb);
 	remove_from_set(rb);
 	member->rb = NULL;
 	rb->owner = NULL;
@@ -686,7 +715,6 @@ struct perf_buffer *perf_member_map_buffer(struct perf_member *member)
 		if (refcount_inc_not_zero(&rb->mmap_count)) {
 			/* Pairs with smp_wmb() in perf_persist_renew_buffer(). */
 			smp_acquire__after_ctrl_dep();
-			perf_set_mapped(rb);
 			return rb;
 		}
 	}

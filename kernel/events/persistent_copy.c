@@ -81,14 +81,17 @@ static void set_name(struct perf_copy_event *event, struct perf_member *member)
 }
 
 /* See perf_copy_event::complete_since */
-static u64 complete_since(struct perf_member *member)
+static u64 complete_since(struct perf_member *member, struct perf_member *owner)
 {
+	struct perf_buffer *rb = owner ? owner->rb : NULL;
 	bool gap;
 
+	/* While a buffer is paused, no LOST record tells of what is missing. */
 	if (is_snapshot(member->ns))
 		gap = to_snapshot_member(member)->missed;
 	else
-		gap = !perf_member_is_enabled(member) || perf_member_missed(member);
+		gap = !perf_member_is_enabled(member) || perf_member_missed(member) ||
+		      (rb && (READ_ONCE(rb->pause_output) || local_read(&rb->lost)));
 	return gap ? U64_MAX : atomic64_read(&member->complete_since);
 }
 
@@ -106,7 +109,7 @@ static void add_event(struct perf_copy_events *events, struct perf_member *membe
 	event->left_out = perf_wide_type(&event->attr, event->cpu);
 	event->owner = owner ? owner->event->id : 0;
 	event->size = owner == member && member->rb ? perf_data_size(member->rb) : 0;
-	event->complete_since = complete_since(member);
+	event->complete_since = complete_since(member, owner);
 	events->nr++;
 }
 
@@ -203,7 +206,7 @@ static int begin_copy(struct perf_copy_from *from, struct perf_event **event,
 	*event = member->event;
 	from->cpu = member->event->cpu;
 	from->done = is_snapshot(ns);
-	from->first = !is_snapshot(ns) && !ns->number;
+	from->first = !from->rb->seq;
 	if (is_snapshot(ns))
 		from->head = to_snapshot_member(member)->head;
 	else

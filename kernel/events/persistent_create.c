@@ -401,8 +401,8 @@ long perf_persist_start(struct perf_persist_ns *ns, struct list_head *specs, uns
  *
  * Called without a lock.
  *
- * Return: the event of the first ordinary member on @cpu that has a buffer of its own, with
- * an opener for the caller; or NULL.
+ * Return: the event of the first ordinary member on @cpu that has a buffer of its own for
+ * samples, with an opener for the caller; or NULL.
  */
 struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu)
 {
@@ -413,7 +413,8 @@ struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu)
 	if (ns->unlinked)
 		return NULL;
 	for_each_ns_member(member, ns) {
-		if (member->rb && !member->for_trigger && READ_ONCE(member->event->cpu) == cpu) {
+		if (member->rb && !member->for_trigger && !perf_member_is_tasks(member) &&
+		    READ_ONCE(member->event->cpu) == cpu) {
 			refcount_inc(&member->openers); /* at least one: it is held */
 			return member->event;
 		}
@@ -421,37 +422,46 @@ struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu)
 	return NULL;
 }
 
+static bool has_members(struct perf_persist_ns *ns, int cpu)
+{
+	guard(mutex)(&perf_persist_lock);
+	return !ns->unlinked && perf_persist_member_on(ns, cpu);
+}
+
 /**
  * perf_member_make_redirected - make an event that writes to a buffer of a namespace
  * @ns:		the namespace, with a reference of the caller's
  * @spec:	the event
  * @cpu:	its CPU
+ * @may_lack_buffer: if only other kinds of members are on @cpu, make one that writes nothing
  *
  * Called without a lock. The caller is its opener, until it calls perf_member_unmake().
  *
  * Return: the event, which is no member yet and not enabled; NULL if @cpu has no buffer
- * or is offline; or an error: what the PMU or the LSM says, -ENOENT if another PMU or
- * tracepoint has the type now, or -ENOMEM.
+ * for samples or is offline; or an error: what the PMU or the LSM says, -ENOENT if another
+ * PMU or tracepoint has the type now, or -ENOMEM.
  */
 struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
-					       const struct perf_event_spec *spec, int cpu)
+					       const struct perf_event_spec *spec, int cpu,
+					       bool may_lack_buffer)
 {
 	struct perf_event *output = perf_persist_open_output(ns, cpu);
 	struct perf_event *event;
 	int ret;
 
-	/* The CPU has not got its events yet. */
-	if (!output)
+	/* Perhaps the CPU has not got its events yet. */
+	if (!output && !(may_lack_buffer && has_members(ns, cpu)))
 		return NULL;
 
 	event = make_one(spec, cpu, output);
 	ret = PTR_ERR_OR_ZERO(event);
-	if (!ret) {
+	if (!ret && output) {
 		ret = perf_event_set_output(event, output);
 		if (ret)
 			perf_member_unmake(event, NULL);
 	}
-	perf_persist_put_opener(output);
+	if (output)
+		perf_persist_put_opener(output);
 	if (ret)
 		event = ret == -ENODEV && !perf_cpu_is_online(cpu) ? NULL : ERR_PTR(ret);
 	return event;
@@ -462,7 +472,7 @@ static int extend_on(struct perf_persist_ns *ns, const struct perf_event_spec *s
 	struct perf_event *event;
 	int ret;
 
-	event = perf_member_make_redirected(ns, spec, cpu);
+	event = perf_member_make_redirected(ns, spec, cpu, false);
 	if (IS_ERR_OR_NULL(event))
 		return PTR_ERR_OR_ZERO(event);
 	ret = perf_persist_join(ns, event, false);

@@ -395,14 +395,14 @@ static int add_dir(struct perf_persist_ns *ns)
 	ret = add_files(dir->kn, perf_fs_files, !is_snapshot(ns), NULL);
 	if (!ret)
 		ret = add_files(dir->kn, perf_fs_data_files, false, NULL);
-	if (!ret)
-		ret = add_cpus(dir);
 	if (!ret) {
 		dir->status = kernfs_find_and_get(dir->kn, "status");
-		if (!show_dir(dir, ns))
-			ret = -ENODEV;
+		/* First: ns_covered() tells of CPUs that add_cpus() does not find yet. */
+		ret = show_dir(dir, ns) ? add_cpus(dir) : -ENODEV;
 	}
 	if (ret) {
+		scoped_guard(mutex, &perf_persist_lock)
+			ns->dir = NULL;
 		kernfs_put(dir->status);
 		kernfs_remove(dir->kn);
 		put_dir(dir);

@@ -245,12 +245,9 @@ static ssize_t events_write(struct kernfs_open_file *of, char *buf, size_t bytes
 	return change(of, buf, bytes, change_events);
 }
 
-/* Do not list the dummy event that records tasks: the kernel adds it without being asked. */
 static bool is_listed(struct perf_member *member, int cpu)
 {
-	return member->event->cpu == cpu && !member->for_trigger &&
-	       !(member->attr.task && member->attr.type == PERF_TYPE_SOFTWARE &&
-		 member->attr.config == PERF_COUNT_SW_DUMMY);
+	return member->event->cpu == cpu && !member->for_trigger && !perf_member_is_tasks(member);
 }
 
 /**

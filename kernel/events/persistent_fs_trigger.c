@@ -120,9 +120,14 @@ static int fire_on(struct perf_persist_ns *ns, u32 number, const struct perf_eve
 	struct perf_event *event;
 	int ret;
 
-	event = perf_member_make_redirected(ns, spec, cpu);
-	if (IS_ERR_OR_NULL(event))
-		return PTR_ERR_OR_ZERO(event);
+	do {
+		event = perf_member_make_redirected(ns, spec, cpu, true);
+		if (IS_ERR(event))
+			return PTR_ERR(event);
+		ret = event ? 0 : perf_trigger_miss(ns, number, cpu);
+	} while (ret == -EAGAIN && !fatal_signal_pending(current));
+	if (!event)
+		return ret == -EAGAIN ? -EINTR : 0;
 	ret = perf_trigger_add_event(ns, number, event);
 	perf_member_unmake(event, NULL);
 	return ret;
@@ -212,7 +217,11 @@ static bool is_shown_as(const struct perf_event_trigger *arg, const char *line)
 	struct seq_file m = { .buf = shown, .size = sizeof(shown) };
 
 	show_trigger(&m, arg);
-	return m.count == strlen(line) && !memcmp(shown, line, m.count);
+	if (seq_has_overflowed(&m))
+		return false;
+	/* The line that the user has copied was trimmed. */
+	shown[m.count] = '\0';
+	return !strcmp(perf_spec_trim(shown), line);
 }
 
 static int remove_line(struct perf_persist_ns *ns, const char *line,

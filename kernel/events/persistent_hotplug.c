@@ -345,6 +345,7 @@ static struct perf_event *open_cover_output(struct perf_cover *all, int nr,
 {
 	struct perf_member *owner, *member = NULL;
 	struct perf_cover *other = NULL;
+	struct perf_event *output;
 
 	if (!cover->model_rb || cover->own_buffer)
 		return NULL;
@@ -365,7 +366,9 @@ static struct perf_event *open_cover_output(struct perf_cover *all, int nr,
 		return member->event;
 	if (!returned || other)
 		return ERR_PTR(-EOPNOTSUPP);
-	return perf_persist_open_output(ns, cpu) ?: ERR_PTR(-EOPNOTSUPP);
+	output = perf_persist_open_output(ns, cpu);
+	/* On a CPU without a buffer for samples, an event just fires its trigger. */
+	return output || cover->model->for_trigger ? output : ERR_PTR(-EOPNOTSUPP);
 }
 
 /* Before its event is enabled, pause a new buffer if that of the model is paused. */

@@ -84,7 +84,7 @@ struct ucounts;
  * @file:	in the "events" directory of the PMU, named @name
  * @listed:	@file is in sysfs
  * @dir:	its directory in perffs, or NULL
- * @snapshot_lock: serializes tasks that make buffers, so that the number of buffers can be
+ * @snapshot_lock: serializes tasks that make buffers or have members join, so that the number of buffers can be
  *		limited; taken before perf_persist_lock
  * @source:	of a snapshot: the namespace that it was taken of; else NULL
  * @entry:	of a snapshot: in @snapshots, @spares or @trimmed of @source
@@ -315,6 +315,13 @@ struct perf_member {
 	     (_member) = following_member(_member))
 
 /* The first member that did not come for a trigger, or NULL */
+/* Does it only record tasks? The kernel and perf add one to each CPU without being asked. */
+static inline bool perf_member_is_tasks(struct perf_member *member)
+{
+	return member->attr.task && member->attr.type == PERF_TYPE_SOFTWARE &&
+	       member->attr.config == PERF_COUNT_SW_DUMMY;
+}
+
 static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -508,7 +515,8 @@ int perf_persist_extend(u64 id, struct list_head *specs, struct perf_spec_error 
 int perf_persist_check_rates(struct list_head *specs, struct perf_spec_error *error);
 struct perf_event *perf_persist_open_output(struct perf_persist_ns *ns, int cpu);
 struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
-					       const struct perf_event_spec *spec, int cpu);
+					       const struct perf_event_spec *spec, int cpu,
+					       bool may_lack_buffer);
 int perf_persist_create_from(const char *name, struct list_head *specs, unsigned long size,
 			     bool tasks, u64 *id, struct perf_spec_error *error);
 
@@ -549,8 +557,10 @@ bool perf_persist_may_spend(struct perf_persist_ns *ns);
 
 /* persistent_buffer.c */
 struct perf_buffer_set *perf_set_alloc(struct perf_buffer_set *old);
+struct perf_buffer_set *perf_set_get(struct perf_buffer_set *set);
 void perf_set_put(struct perf_buffer_set *set);
 bool perf_set_has_room(struct perf_buffer_set *set, unsigned int max);
+unsigned int perf_set_count(struct perf_buffer_set *set);
 void perf_set_add(struct perf_buffer_set *set, struct perf_buffer *rb);
 void perf_set_exchange(struct perf_buffer *a, struct perf_buffer *b);
 void perf_set_move(struct perf_buffer_set *set, struct perf_buffer *rb);
@@ -621,6 +631,7 @@ long perf_trigger_add_event(struct perf_persist_ns *ns, u32 number, struct perf_
 long perf_trigger_get_next(struct perf_persist_ns *ns, u32 last, struct perf_event_trigger *arg);
 long perf_trigger_get_state(struct perf_persist_ns *ns, u32 number,
 			    struct perf_event_trigger_state *state);
+int perf_trigger_miss(struct perf_persist_ns *ns, u32 number, int cpu);
 long perf_trigger_arm(struct perf_persist_ns *ns, u32 number);
 long perf_trigger_delete(struct perf_persist_ns *ns, u32 number);
 

@@ -183,8 +183,6 @@ void perf_member_add(struct perf_persist_ns *ns, struct perf_member *member)
 		atomic64_set(&member->complete_since, perf_member_is_enabled(member) ?
 						      member->event->clock() : U64_MAX);
 	rb_add(&member->node, &ns->members, perf_member_less);
-	/* perf_stop_now() may still be looking at it in the list of another namespace. */
-	cond_synchronize_rcu(member->left);
 	list_add_tail_rcu(&member->stop_entry, &ns->stop_members);
 	perf_member_set_state(member, PERF_MEMBER_JOINED);
 	member->kept = !member->for_trigger || READ_ONCE(member->event->rb);
@@ -851,11 +849,10 @@ bool perf_persistent_set_wanted(struct perf_event *event, bool wanted)
 		atomic64_set(&member->complete_since, U64_MAX);
 	else if (wanted && atomic64_read(&member->complete_since) == U64_MAX)
 		atomic64_set(&member->complete_since, event->clock());
-	if (!perf_persistent_is_detached(event))
-		return false;
-
-	WRITE_ONCE(member->wanted, wanted);
-	return true;
+	/* Note it even if the event is not published: it may be before its CPU is back. */
+	if (is_detached(event))
+		WRITE_ONCE(member->wanted, wanted);
+	return perf_persistent_is_detached(event);
 }
 
 /*

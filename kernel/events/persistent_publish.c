@@ -108,6 +108,9 @@ static int start_joining(struct perf_member *member)
 	}
 	perf_event_ctx_unlock(event, ctx);
 
+	/* perf_stop_now() may still be looking at it in the list of another namespace. */
+	if (!ret)
+		cond_synchronize_rcu(member->left);
 	return ret;
 }
 
@@ -300,6 +303,23 @@ static int join_unnamed(struct perf_member *member, u64 id)
 	return 0;
 }
 
+/*
+ * Refuse a buffer that the member cannot join with before the member is added: when it then left,
+ * all spares would go.
+ */
+static int check_buffer(struct perf_member *member, struct perf_persist_ns *ns)
+{
+	struct perf_buffer *rb;
+
+	guard(mutex)(&member->event->mmap_mutex);
+	rb = member->event->rb;
+	if (!rb || perf_persist_buffer_owner(ns, rb))
+		return 0;
+	if (member->for_trigger)
+		return -EINVAL;
+	return READ_ONCE(rb->ever_writable) ? -EACCES : 0;
+}
+
 /* Called after perf_persist_settle(@ns), with the lock still held. */
 static int join_published(struct perf_member *member, struct perf_persist_ns *ns)
 {
@@ -315,6 +335,8 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 	ret = perf_persist_may_write(ns);
 	if (!ret)
 		ret = perf_persist_owner_may_write(ns, member->event);
+	if (!ret)
+		ret = check_buffer(member, ns);
 	if (ret)
 		return ret;
 
@@ -494,6 +516,8 @@ int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool
 	if (ret)
 		return ret;
 
+	/* A snapshot that is being prepared must not have to begin again, and again. */
+	guard(mutex)(&ns->snapshot_lock);
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
 	event->member->for_trigger = for_trigger;

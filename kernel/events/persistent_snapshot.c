@@ -140,8 +140,6 @@ static void swap_event(struct perf_event *event, struct perf_buffer *rb)
 	/* Like rcu_assign_pointer(), but event->rb is not marked __rcu. */
 	smp_store_release(&event->rb, rb);
 	rb_del_writer(old_rb);
-	perf_event_init_userpage(event);
-	perf_event_update_userpage(event);
 	ring_buffer_put(old_rb);
 }
 
@@ -177,6 +175,13 @@ static void swap_output(struct perf_snapshot_member *sm, struct perf_member *mem
 		rb_freeze(rb);
 	mutex_lock(&event->mmap_mutex);
 	swap_event(event, rb);
+	/* A breakpoint may have been moved since swap_needs(). */
+	perf_persistent_attached(event, rb);
+	/* The first page tells about the event that the buffer belongs to. */
+	if (sm->own) {
+		perf_event_init_userpage(event);
+		perf_event_update_userpage(event);
+	}
 	mutex_unlock(&event->mmap_mutex);
 }
 
@@ -437,9 +442,7 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
  * struct perf_snapshot_request - what the caller asks for
  * @sizes:	new sizes of buffers
  * @clear:	drop the old records, and keep no snapshot
- * @user:	a user asks: the LSM must agree
- * @may_spend:	the caller may have the owner pay for more memory
- * @trigger:	number of the trigger that asks, or 0
+ * @trigger:	number of the trigger that asks; 0 for a user, with whom the LSM must agree
  * @used_buffers: the new buffers come from another snapshot
  * @swapped_mono: out: when the last buffer was replaced, ns of CLOCK_MONOTONIC
  * @ns_id:	out: id of the snapshot
@@ -448,8 +451,6 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
 struct perf_snapshot_request {
 	struct perf_snapshot_sizes	sizes;
 	bool				clear;
-	bool				user;
-	bool				may_spend;
 	unsigned int			trigger;
 	bool				used_buffers;
 	u64				swapped_mono;
@@ -477,13 +478,11 @@ static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_reques
 
 	assert_registry();
 	ret = ns->unlinked ? -ENODEV : 0;
-	if (!ret && req->user)
+	if (!ret && !req->trigger)
 		ret = perf_persist_may_write(ns);
 	/* Triggers that fire after a stop must not trim the buffers that it froze. */
 	if (!ret && req->trigger && READ_ONCE(ns->stopped))
 		ret = -ECANCELED;
-	if (!ret && !req->may_spend && req->sizes.nr)
-		ret = -EPERM;
 	return ret;
 }
 
@@ -648,7 +647,7 @@ static long take_for_user(struct perf_persist_ns *ns, struct perf_snapshot_reque
  *
  * Called without a lock.
  *
- * Return: 0, or see perf_snapshot_ioctl().
+ * Return: 0, -ECANCELED if the namespace is stopped, or see perf_snapshot_ioctl().
  */
 long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsigned int *number,
 			u64 *frozen_mono)
@@ -671,10 +670,7 @@ long perf_snapshot_take(struct perf_persist_ns *ns, unsigned int trigger, unsign
  */
 long perf_snapshot_take_now(struct perf_persist_ns *ns)
 {
-	struct perf_snapshot_request req = {
-		.user		= true,
-		.may_spend	= perf_persist_may_spend(ns),
-	};
+	struct perf_snapshot_request req = { };
 
 	return take_for_user(ns, &req);
 }
@@ -728,7 +724,6 @@ long perf_snapshot_delete_all(struct perf_persist_ns *ns)
  */
 long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep)
 {
-	bool may_spend = perf_persist_may_spend(ns);
 	long ret;
 
 	if (!keep || keep > PERF_PERSIST_KEEP_MAX)
@@ -736,7 +731,7 @@ long perf_snapshot_set_keep(struct perf_persist_ns *ns, unsigned int keep)
 
 	mutex_lock(&perf_persist_lock);
 	ret = ns->unlinked ? -ENODEV : perf_persist_may_write(ns);
-	if (!ret && keep > ns->keep && !may_spend)
+	if (!ret && keep > ns->keep && !perf_persist_may_spend(ns))
 		ret = -EPERM;
 	if (!ret) {
 		ns->keep = keep;
@@ -799,7 +794,7 @@ static int get_sizes(struct perf_snapshot_sizes *sizes, const struct perf_event_
 static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapshot __user *uarg,
 			   bool resize)
 {
-	struct perf_snapshot_request req = { .user = true };
+	struct perf_snapshot_request req = { };
 	struct perf_event_snapshot arg;
 	long ret;
 
@@ -815,8 +810,9 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
 	if (put_user(0, &uarg->ns_id) || put_user(0, &uarg->number))
 		return -EFAULT;
 
-	req.may_spend = perf_persist_may_spend(ns);
 	if (resize) {
+		if (!perf_persist_may_spend(ns))
+			return -EPERM;
 		ret = get_sizes(&req.sizes, &arg);
 		if (ret)
 			return ret;
@@ -849,15 +845,16 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *  -EPERM	RESIZE, or more snapshots or spares than before, in a namespace of
  *		another user and without CAP_IPC_LOCK; or the owner may not lock so
  *		much memory, see RLIMIT_MEMLOCK
- *  -EBUSY	readers map too many snapshots that are deleted already; the kernel
- *		log names a reader
+ *  -EBUSY	readers have too many snapshots that are deleted already mapped, or
+ *		open; the kernel log names a reader that maps one
  *  -ENOMEM	out of memory, or the buffers need more than half of what is available
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
+ *  or an error of the LSM
  */
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)
 {
-	struct perf_snapshot_request clear = { .user = true, .clear = true };
+	struct perf_snapshot_request clear = { .clear = true };
 	void __user *argp = (void __user *)arg;
 	u32 nr;
 

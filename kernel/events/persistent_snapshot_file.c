@@ -99,6 +99,8 @@ static int snapshot_mmap(struct file *file, struct vm_area_struct *vma)
 	/* If mmap() fails, nobody calls snapshot_vm_close(). */
 	if (ret)
 		perf_persist_free_buffer(rb);
+	else
+		perf_set_mapped(rb);
 	return ret;
 }
 

@@ -100,6 +100,7 @@ static struct perf_member *next_writer(struct perf_member *member, struct perf_m
 
 static struct perf_persist_ns *alloc_snapshot(struct perf_persist_ns *ns)
 {
+	struct perf_buffer_set *set;
 	struct perf_persist_ns *snap;
 
 	snap = perf_persist_alloc();
@@ -111,7 +112,9 @@ static struct perf_persist_ns *alloc_snapshot(struct perf_persist_ns *ns)
 	snap->source = get_persist_ns(ns);
 	snap->next_writer = next_writer;
 	scoped_guard(mutex, &perf_persist_lock)
-		snap->set = perf_set_alloc(ns->set);
+		set = perf_set_get(ns->set);
+	snap->set = perf_set_alloc(set);
+	perf_set_put(set);
 	if (!snap->set) {
 		perf_persist_put(snap);
 		return NULL;
@@ -424,6 +427,14 @@ static struct perf_persist_ns *try_prepare_snapshot(struct perf_persist_ns *ns,
 	snap = alloc_snapshot(ns);
 	if (!snap)
 		return ERR_PTR(-ENOMEM);
+	/*
+	 * Deleted snapshots that readers have open need little memory, but their members count
+	 * in the limit of all namespaces. So allow as many again as may be mapped, but no more.
+	 */
+	if (perf_set_count(snap->set) > 2 * max_sets(ns)) {
+		perf_persist_put(snap);
+		return ERR_PTR(-EBUSY);
+	}
 
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
@@ -496,19 +507,22 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 					      const struct perf_snapshot_sizes *sizes)
 {
 	struct perf_persist_ns *snap;
-
 	bool again = true;
 
 	for (;;) {
 		snap = try_prepare_snapshot(ns, sizes);
 		if (snap == ERR_PTR(-EAGAIN))
 			continue;
-		if (snap != ERR_PTR(-ENOSPC) || !again)
-			return snap;
+		if ((snap != ERR_PTR(-ENOSPC) && snap != ERR_PTR(-EBUSY)) || !again)
+			break;
 		/* The members of trimmed snapshots count until they are removed. */
 		remove_trimmed(ns);
 		again = false;
 	}
+	if (snap == ERR_PTR(-EBUSY))
+		pr_notice_ratelimited("perf: persistent/%s/: no snapshot: too many deleted snapshots are still open\n",
+				      ns->name);
+	return snap;
 }
 
 /*
@@ -716,7 +730,6 @@ static void snapshot_worker(struct work_struct *work)
  */
 long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 {
-	bool may_spend = perf_persist_may_spend(ns);
 	unsigned int old;
 	long ret = -ENODEV;
 
@@ -726,7 +739,7 @@ long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 	mutex_lock(&perf_persist_lock);
 	if (!ns->unlinked)
 		ret = perf_persist_may_write(ns);
-	if (!ret && nr > ns->want_spares && !may_spend)
+	if (!ret && nr > ns->want_spares && !perf_persist_may_spend(ns))
 		ret = -EPERM;
 	if (!ret) {
 		old = ns->want_spares;

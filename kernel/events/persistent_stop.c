@@ -27,7 +27,7 @@ static void freeze_members(struct perf_persist_ns *ns)
 
 /**
  * perf_stop_now - freeze all buffers of a namespace
- * @ns:		the namespace, which has a trigger that stops it
+ * @ns:		the namespace, with the lock held, or with a trigger that stops it
  *
  * Called in any context. Afterwards no record begins in any of the buffers. A record that
  * has begun is completed within an RCU grace period.
@@ -72,19 +72,6 @@ static void follow_stop(struct perf_persist_ns *ns)
 		if (member->rb)
 			rb_freeze(member->rb);
 	}
-}
-
-/* Like perf_stop_now(), but the caller holds the lock. */
-static void stop(struct perf_persist_ns *ns)
-{
-	struct perf_member *member;
-
-	assert_registry();
-	for_each_ns_member(member, ns)
-		atomic64_set(&member->lost_at_stop, atomic64_read(&member->event->lost_samples));
-	/* Pairs with smp_load_acquire() in perf_member_missed(). */
-	smp_store_release(&ns->stopped, true);
-	follow_stop(ns);
 }
 
 /* Count records that @member did not write while it was stopped as missed, not as lost. */
@@ -143,7 +130,7 @@ long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop)
 		ret = perf_persist_may_write(ns);
 	if (!ret && do_stop != READ_ONCE(ns->stopped)) {
 		if (do_stop)
-			stop(ns);
+			perf_stop_now(ns);
 		else
 			resume(ns);
 		perf_persist_changed(ns);
@@ -161,16 +148,23 @@ static void ns_leaving(struct perf_leaving *leaving)
 {
 	struct perf_member *member = leaving->member;
 	struct perf_persist_ns *ns = leaving->ns;
+	struct perf_buffer *rb;
 
 	assert_registry();
 	if (!member)
 		return;
 	if (!ns->nr_stoppers && !READ_ONCE(ns->stopped))
 		return;
-	leaving->stoppable = true;
-	leaving->frozen = ring_buffer_get(member->event);
 	if (READ_ONCE(ns->stopped))
 		count_missed(member);
+	rb = ring_buffer_get(member->event);
+	/* Another member keeps the buffer: what freezes it may go on doing so. */
+	if (rb && perf_persist_buffer_owner(ns, rb)) {
+		ring_buffer_put(rb);
+		return;
+	}
+	leaving->stoppable = true;
+	leaving->frozen = rb;
 }
 
 static void ns_left(struct perf_leaving *leaving)

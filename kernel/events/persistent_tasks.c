@@ -140,6 +140,7 @@ static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
 {
 	struct perf_tasks *tasks = NULL;
 	long ret = -ENODEV;
+	void *copy;
 
 	mutex_lock(&perf_persist_lock);
 	if (!ns->unlinked)
@@ -152,10 +153,22 @@ static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
 
 	arg->total = tasks ? tasks->len : 0;
 	arg->len = min(arg->len, arg->total - min(arg->offset, arg->total));
-	if (arg->len &&
-	    copy_to_user(u64_to_user_ptr(arg->addr), tasks->data + arg->offset, arg->len))
-		ret = -EFAULT;
+	if (!arg->len) {
+		perf_tasks_put(tasks);
+		return 0;
+	}
+	/*
+	 * A page fault at @addr can take for ever. The owner must not pay for these records as
+	 * long as that, so copy them at the caller's expense.
+	 */
+	copy = kvmalloc(arg->len, PERF_PERSIST_GFP | __GFP_ACCOUNT);
+	if (copy)
+		memcpy(copy, tasks->data + arg->offset, arg->len);
 	perf_tasks_put(tasks);
+	if (!copy)
+		return -ENOMEM;
+	ret = copy_to_user(u64_to_user_ptr(arg->addr), copy, arg->len) ? -EFAULT : 0;
+	kvfree(copy);
 	return ret;
 }
 

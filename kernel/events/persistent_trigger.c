@@ -116,6 +116,12 @@ struct perf_action {
 	perf_overflow_handler_t	handler;
 };
 
+/*
+ * Snapshots must not wait until there is memory for one more worker. An action may be about that
+ * very lack of memory.
+ */
+static struct workqueue_struct *perf_trigger_wq __ro_after_init;
+
 /* Triggers for panic(), oopses and soft lockups. Read under RCU alone, as much may be broken. */
 static LIST_HEAD(perf_fatal_triggers);
 static unsigned int perf_nr_fatal_triggers;	/* under perf_persist_lock */
@@ -246,7 +252,7 @@ void perf_persistent_fatal(enum perf_event_trigger_when when)
  */
 static void queue_worker(struct perf_trigger *trigger)
 {
-	queue_work(system_dfl_wq, &trigger->work);
+	queue_work(perf_trigger_wq, &trigger->work);
 }
 
 static void trigger_irq_work(struct irq_work *irq_work)
@@ -726,6 +732,8 @@ static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event
 
 	if (IS_ERR(trigger))
 		return PTR_ERR(trigger);
+	if (READ_ONCE(member->state) == PERF_MEMBER_DELETED)
+		return -ENODEV;
 	/* The member may have left meanwhile. */
 	if (member->ns != ns || READ_ONCE(member->state) != PERF_MEMBER_PUBLISHED ||
 	    member->action)
@@ -790,6 +798,29 @@ err_joined:
 err_free:
 	kfree(action);
 	return ret;
+}
+
+/**
+ * perf_trigger_miss - no event can be made on a CPU, as it is offline or lacks other members
+ * @ns:		the namespace, on which the caller has a reference
+ * @number:	number of the trigger
+ * @cpu:	the CPU; it gets the events of the trigger when it gets the other members
+ *
+ * Called without a lock.
+ *
+ * Return: 0, or -EAGAIN if it has got them meanwhile: try again.
+ */
+int perf_trigger_miss(struct perf_persist_ns *ns, u32 number, int cpu)
+{
+	struct perf_trigger *trigger;
+
+	guard(mutex)(&perf_persist_lock);
+	if (!ns->unlinked && cpu_active(cpu) && perf_persist_member_on(ns, cpu))
+		return -EAGAIN;
+	trigger = find_trigger(ns, number);
+	if (trigger)
+		cpumask_set_cpu(cpu, &trigger->missed);
+	return 0;
 }
 
 /*
@@ -960,6 +991,12 @@ static struct perf_persist_listener trigger_listener = {
 
 static int __init perf_trigger_init(void)
 {
+	perf_trigger_wq = alloc_workqueue("perf_trigger", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
+					  0);
+	if (!perf_trigger_wq) {
+		perf_persist_fail(-ENOMEM);
+		return -ENOMEM;
+	}
 	perf_persist_listen(&trigger_listener);
 	return 0;
 }

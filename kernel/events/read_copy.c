@@ -265,6 +265,7 @@ static void read_head(void *arg)
 	struct perf_head_read *read = arg;
 
 	read->head = local_read(&read->rb->head);
+	smp_rmb(); /* A writer that began before this head increments rb->nest first. */
 	read->writing = READ_ONCE(read->rb->nest);
 }
 
@@ -273,9 +274,8 @@ static void read_head(void *arg)
  * @rb:		the buffer
  * @cpu:	the CPU on which they run
  *
- * Writers reserve space with interrupts on, before they publish it in data_head. This reads
- * the position on the CPU of the writers, so that it includes everything that an interrupt
- * there has overwritten.
+ * Writers reserve space with interrupts on, before they publish it in data_head. The position
+ * includes everything that they have overwritten of what the caller has read before.
  *
  * Return: the head, and whether a record was being written.
  */
@@ -283,8 +283,15 @@ struct perf_head_read perf_read_head(struct perf_buffer *rb, int cpu)
 {
 	struct perf_head_read read = { .rb = rb };
 
+	/*
+	 * All CPUs see the stores of an x86 CPU in order: first the position, then the record.
+	 * So do not interrupt it. It may even be locked up, and the buffer tells why.
+	 */
+	smp_rmb();
+	if (IS_ENABLED(CONFIG_X86))
+		read_head(&read);
 	/* Nobody writes on a CPU that is offline. */
-	if (smp_call_function_single(cpu, read_head, &read, 1))
+	else if (smp_call_function_single(cpu, read_head, &read, 1))
 		read_head(&read);
 	return read;
 }

@@ -385,8 +385,11 @@ static struct text_copy *oldest(struct perf_text *text)
 static int check_reader(struct perf_text *text)
 {
 	cond_resched();
-	if (fatal_signal_pending(current))
+	if (fatal_signal_pending(current)) {
+		/* find_next() may have given up: whoever reads on from here must begin again. */
+		text->pos = LLONG_MAX;
 		return -EINTR;
+	}
 	return text->source->check(text->source);
 }
 

@@ -91,12 +91,11 @@ static u32 tp_plan(struct perf_event *event)
 	else if (READ_ONCE(event->overflow_handler) != perf_event_output_forward)
 		return 0;
 
-	if (event->clock == local_clock)
+	/* Where local_clock() is inline, it has another address in each file. */
+	if (!attr->use_clockid)
 		plan |= TP_LOCAL_CLOCK;
 
-	/* The record starts at 4 mod 8. The ring buffer of ftrace has the same condition. */
-	if (!READ_ONCE(event->filter) && !IS_ENABLED(CONFIG_HAVE_64BIT_ALIGNED_ACCESS) &&
-	    !IS_ENABLED(CONFIG_UBSAN_ALIGNMENT))
+	if (!READ_ONCE(event->filter) && perf_tp_has_in_place())
 		plan |= TP_IN_PLACE;
 
 	return plan;
@@ -110,8 +109,7 @@ static u16 tp_misc(struct perf_event *event)
 	if (perf_guest_state())
 		return PERF_RECORD_MISC_KERNEL;
 	perf_fetch_caller_regs(&regs);
-	/* Some architectures do not fill in the registers. */
-	return user_mode(&regs) ? PERF_RECORD_MISC_KERNEL : perf_misc_flags(event, &regs);
+	return perf_misc_flags(event, &regs);
 }
 
 /**
@@ -315,15 +313,35 @@ static __always_inline void tp_unguard(struct perf_tp_sample *sample)
 }
 
 /*
+ * If a task oopses while it fills in a record, it dies and never publishes the record. Others
+ * would take it for a writer that they have interrupted, and rely on it to publish theirs, for
+ * ever. We are in a task, and the guard against recursion says that we have interrupted none:
+ * if there is a record in place, it is such a one.
+ */
+static noinline void tp_abandoned(struct perf_event *event)
+{
+	struct perf_buffer *rb = READ_ONCE(event->rb);
+
+	if (likely(!rb || !READ_ONCE(rb->in_place)))
+		return;
+	WRITE_ONCE(rb->in_place, 0);
+	barrier();
+	WRITE_ONCE(rb->nest, READ_ONCE(rb->nest) - 1);
+}
+
+/*
  * Begin a record in place, for an event with this plan. With @in_task, no interrupt is being
- * handled, so preempt_count() is just the depth of disabled preemption.
+ * handled, so preempt_count() is just the depth of disabled preemption. If the hit was in user
+ * space, @user has its registers, and @ip is not used.
  */
 static __always_inline bool
 tp_begin_plan(struct perf_tp_sample *sample, struct perf_event *event, const u32 plan,
-	      const bool in_task, unsigned int size, unsigned long ip, int misc, void **raw)
+	      const bool in_task, unsigned int size, unsigned long ip, struct pt_regs *user,
+	      void **raw)
 {
 	int rctx = in_task ? 0 : interrupt_context_level();
 	u8 *recursion = &current->perf_recursion[rctx];
+	int misc = TP_MISC_KERNEL;
 	unsigned int ctx, pc;
 	void *record;
 
@@ -343,8 +361,15 @@ tp_begin_plan(struct perf_tp_sample *sample, struct perf_event *event, const u32
 	 * now. Once it is removed it has no plan, and gets no more records.
 	 */
 	local_irq_save(sample->flags);
+	if (user) {
+		/* These functions look at segments, which an interrupt may change. */
+		misc = perf_misc_flags(event, user);
+		ip = perf_instruction_pointer(event, user);
+	}
 	if (unlikely(READ_ONCE(event->tp_plan) != plan) ||
 	    unlikely(!tp_reserve(sample, event, plan, true, size, 1, ip, misc, &record))) {
+		if (!rctx)
+			tp_abandoned(event);
 		tp_unguard(sample);
 		return false;
 	}
@@ -377,7 +402,6 @@ static __always_inline bool tp_may_begin(struct hlist_node *first, unsigned int 
 static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct hlist_node *first,
 				   unsigned int size, unsigned long ip, struct pt_regs *user)
 {
-	int misc = TP_MISC_KERNEL;
 	struct perf_event *event;
 	void *record;
 	u32 plan;
@@ -389,16 +413,10 @@ static noinline void *tp_begin_any(struct perf_tp_sample *sample, struct hlist_n
 	plan = READ_ONCE(event->tp_plan);
 	if (!(plan & TP_IN_PLACE))
 		return NULL;
-	if (user) {
-		/* These functions look at segments, which an interrupt may change. */
-		guard(irqsave)();
-		misc = perf_misc_flags(event, user);
-		ip = perf_instruction_pointer(event, user);
-	}
 	if (likely(plan == TP_USUAL))
-		ret = tp_begin_plan(sample, event, TP_USUAL, false, size, ip, misc, &record);
+		ret = tp_begin_plan(sample, event, TP_USUAL, false, size, ip, user, &record);
 	else
-		ret = tp_begin_plan(sample, event, plan, false, size, ip, misc, &record);
+		ret = tp_begin_plan(sample, event, plan, false, size, ip, user, &record);
 	return ret ? record : NULL;
 }
 NOKPROBE_SYMBOL(tp_begin_any);
@@ -419,7 +437,7 @@ tp_begin_in_task(struct perf_tp_sample *sample, struct hlist_node *first, const 
 {
 	struct perf_event *event = hlist_entry(first, struct perf_event, hlist_entry);
 
-	return likely(tp_begin_plan(sample, event, plan, true, size, ip, TP_MISC_KERNEL, raw));
+	return likely(tp_begin_plan(sample, event, plan, true, size, ip, NULL, raw));
 }
 
 /*

@@ -435,7 +435,7 @@ TEST_F(hotplug, gone_meanwhile)
 TEST_F(hotplug, before_it_was_published)
 {
 	struct perf_event_attr attr = say_attr();
-	struct member joined, ordinary, off;
+	struct member joined, ordinary, off, late;
 	__u64 id;
 
 	ASSERT_EQ(0, member_open(&joined, &attr, self->cpu2, PAGES));
@@ -443,19 +443,24 @@ TEST_F(hotplug, before_it_was_published)
 	ASSERT_EQ(0, member_open(&ordinary, &attr, self->cpu2, PAGES));
 	attr.disabled = 1;
 	ASSERT_EQ(0, member_open(&off, &attr, self->cpu2, PAGES));
+	ASSERT_EQ(0, member_open(&late, &attr, self->cpu2, PAGES));
 	go_offline();
 	go_online();
 	say_on(self->cpu2, self->cpu, "too early");
+	ASSERT_EQ(0, event_ioctl(late.fd, PERF_EVENT_IOC_ENABLE, 0));
 
 	ASSERT_EQ(0, set_name_str(joined.fd, self->ns));
 	ASSERT_EQ(0, persist_join(ordinary.fd, id));
 	ASSERT_EQ(0, persist_join(off.fd, id));
+	ASSERT_EQ(0, persist_join(late.fd, id));
 	EXPECT_EQ(0, flags_of(joined.fd));
 	EXPECT_EQ(PERF_PERSIST_DISABLED, flags_of(off.fd));
+	EXPECT_EQ(0, flags_of(late.fd));
 	say_on(self->cpu2, self->cpu, "back");
 	EXPECT_EQ(1, heard(joined.fd, joined.map, "back"));
 	EXPECT_EQ(1, heard(ordinary.fd, ordinary.map, "back"));
 	EXPECT_EQ(0, heard(off.fd, off.map, "back"));
+	EXPECT_EQ(1, heard(late.fd, late.map, "back"));
 	EXPECT_EQ(0, heard(ordinary.fd, ordinary.map, "too early"));
 }
 

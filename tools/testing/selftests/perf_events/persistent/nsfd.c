@@ -357,6 +357,50 @@ TEST_F(nsfd, perffs_clock)
 }
 
 /*
+ * On a CPU where a namespace only records tasks, a trigger's event writes no records: they would
+ * push out those of tasks. A trigger without a label can be removed as it is shown.
+ */
+TEST_F(nsfd, perffs_trigger)
+{
+	struct perf_event_persist_member p = {};
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_trigger t = {};
+	struct member m, tasks;
+	char path[512], text[64];
+	int fd, nr = 0;
+	__u64 id;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "one CPU");
+	ASSERT_EQ(0, mount_perffs());
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, persist_new(m.fd, &id));
+	attr = fault_attr(1);
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.task = 1;
+	ASSERT_EQ(0, member_open(&tasks, &attr, self->cpu2, PAGES));
+	ASSERT_EQ(0, persist_join_unnamed(tasks.fd, id));
+	ASSERT_EQ(0, set_name(m.fd, "%s-tasks", self->ns));
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s-tasks/triggers", self->ns);
+	ASSERT_EQ(0, write_file(path, "context-switches/period=1000000/ : stop"));
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	while (!next_member(fd, &p)) {
+		if (!p.trigger)
+			continue;
+		nr++;
+		EXPECT_EQ(p.cpu == self->cpu ? event_id(m.fd) : 0, p.output_id);
+	}
+	EXPECT_EQ(2, nr);
+
+	ASSERT_EQ(0, write_file(path, "!context-switches/period=1000000/ : stop"));
+	ASSERT_EQ(0, trigger_add(fd, &t));
+	EXPECT_LT(0, read_file(path, text, sizeof(text)));
+	EXPECT_EQ(0, write_file(path, "! : stop"));
+	EXPECT_EQ(0, read_file(path, text, sizeof(text)));
+}
+
+/*
  * Not every clock can be read in an NMI. A tracepoint may be hit in one, so it cannot have
  * such a clock, and cannot write to a buffer whose records have it. Software events can.
  */

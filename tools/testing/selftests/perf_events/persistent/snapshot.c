@@ -551,6 +551,31 @@ TEST_F(snapshot, spares)
 	EXPECT_EQ(2, ns_count(s.ns_id));
 }
 
+/*
+ * A reader can keep only so many deleted snapshots open, even if it maps none of them: their
+ * members count in the limit of all namespaces.
+ */
+TEST_F(snapshot, opened)
+{
+	struct perf_event_snapshot s = {};
+	int fds[32], n, err = 0;
+
+	ASSERT_EQ(0, ns_keep(self->fd, 1));
+	for (n = 0; n < 32; n++) {
+		err = take(self->fd, &s);
+		if (err)
+			break;
+		fds[n] = member_reopen(s.ns_id, 0, self->cpu, 0);
+		ASSERT_LE(0, fds[n]);
+	}
+	EXPECT_EQ(-EBUSY, err);
+	EXPECT_LE(3, n);
+	EXPECT_EQ(-EBUSY, take(self->fd, &s));
+	/* We have the first one mapped, too. */
+	close(fds[1]);
+	EXPECT_EQ(0, take(self->fd, &s));
+}
+
 /* CLEAR empties the buffers, and makes no snapshot. */
 TEST_F(snapshot, clear)
 {

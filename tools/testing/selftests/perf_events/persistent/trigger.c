@@ -1205,8 +1205,9 @@ TEST_F(trigger, bad_event)
 	struct perf_event_attr attr = self->attr;
 	struct perf_event_trigger_state st;
 	struct perf_event_persist_member p;
-	int fd, other, ro;
-	__u64 count[2];
+	struct perf_event_persist info;
+	int fd, other, ro, i;
+	__u64 count[2], id;
 
 	ASSERT_EQ(0, trigger_add(self->fd, &t));
 	fd = getppid_event(&self->attr, self->cpu);
@@ -1234,6 +1235,20 @@ TEST_F(trigger, bad_event)
 	other = event_open(&attr, -1, self->cpu, -1, 0);
 	ASSERT_NE(MAP_FAILED, ring_map(other, PAGES, PROT_READ));
 	EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 1, other));
+	/* A refused event leaves the spares alone. */
+	ASSERT_EQ(0, ns_spares(self->fd, 1));
+	for (i = 0; i < 20; i++) {
+		EXPECT_EQ(-EINVAL, trigger_add_event(self->fd, 1, other));
+		ASSERT_EQ(0, get_persist(self->fd, &info));
+		ASSERT_EQ(1, info.spares);
+	}
+	/* Nor can an event whose namespace was deleted fire. */
+	other = getppid_event(&self->attr, self->cpu);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, persist_new(other, &id));
+	ASSERT_EQ(0, set_name(other, "%s-2", self->ns));
+	ASSERT_EQ(0, ns_kill(id));
+	EXPECT_EQ(-ENODEV, trigger_add_event(self->fd, 1, other));
 	ro = member_reopen(self->id, 0, self->cpu, 0);
 	ASSERT_LE(0, ro);
 	EXPECT_EQ(-EACCES, trigger_add_event(self->fd, 1, ro));

@@ -307,12 +307,14 @@ static void reset_watermark(struct perf_buffer *rb)
 	 * it has caught up. So set it. Writers do not touch it as long as the watermark is
 	 * LONG_MAX. It must not be ahead of records that have begun. The head counts down.
 	 *
-	 * Do not ask the CPU that writes: it may be locked up. A writer that began before this
-	 * head has incremented rb->nest before that.
+	 * Do not ask the CPU that writes: it may be locked up. All CPUs see that an x86 CPU
+	 * increments rb->nest before it moves the head.
 	 */
 	head = local_read(&rb->head);
 	smp_rmb();
-	local_set(&rb->wakeup, -head - (READ_ONCE(rb->nest) ? PERF_RECORDS_NESTED : 0));
+	if (!IS_ENABLED(CONFIG_X86) || READ_ONCE(rb->nest))
+		head += PERF_RECORDS_NESTED;
+	local_set(&rb->wakeup, -head);
 	/* Pairs with the control dependency in __perf_output_begin(). */
 	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
 }
@@ -682,7 +684,9 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 	local_set(&rb->events, 0);
 	local_set(&rb->wakeup, 0);
 	local_set(&rb->lost, 0);
+	/* A task may have died in the middle of a record. */
 	rb->nest = 0;
+	rb->in_place = 0;
 	atomic_set(&rb->poll, 0);
 	rb_toggle_paused(rb, false);
 	if (rb->watermark == LONG_MAX)

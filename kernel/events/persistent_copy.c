@@ -83,15 +83,17 @@ static void set_name(struct perf_copy_event *event, struct perf_member *member)
 /* See perf_copy_event::complete_since */
 static u64 complete_since(struct perf_member *member, struct perf_member *owner)
 {
-	struct perf_buffer *rb = owner ? owner->rb : NULL;
+	struct perf_buffer *rb;
 	bool gap;
 
-	/* While a buffer is paused, no LOST record tells of what is missing. */
-	if (is_snapshot(member->ns))
+	if (is_snapshot(member->ns)) {
 		gap = to_snapshot_member(member)->missed;
-	else
+	} else {
+		rb = owner ? owner->rb : NULL;
+		/* While a buffer is paused, no LOST record tells of what is missing. */
 		gap = !perf_member_is_enabled(member) || perf_member_missed(member) ||
 		      (rb && (READ_ONCE(rb->pause_output) || local_read(&rb->lost)));
+	}
 	return gap ? U64_MAX : atomic64_read(&member->complete_since);
 }
 

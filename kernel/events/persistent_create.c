@@ -450,8 +450,12 @@ struct perf_event *perf_member_make_redirected(struct perf_persist_ns *ns,
 	int ret;
 
 	/* Perhaps the CPU has not got its events yet. */
-	if (!output && !(may_lack_buffer && has_members(ns, cpu)))
-		return NULL;
+	if (!output) {
+		if (!may_lack_buffer || !has_members(ns, cpu))
+			return NULL;
+		/* It may have got all of them just now. */
+		output = perf_persist_open_output(ns, cpu);
+	}
 
 	event = make_one(spec, cpu, output);
 	ret = PTR_ERR_OR_ZERO(event);

@@ -495,7 +495,7 @@ static int change_snapshot(struct perf_fs_dir *dir, char *text, struct perf_spec
 	ret = take ? perf_snapshot_take_now(dir->ns) : perf_snapshot_delete_all(dir->ns);
 	if (ret == -EBUSY)
 		perf_spec_fail(error, ret, text,
-			       "readers still map deleted snapshots: dmesg shows which process");
+			       "readers still map deleted snapshots, or have them open: see dmesg");
 	return ret;
 }
 

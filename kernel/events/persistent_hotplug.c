@@ -493,8 +493,9 @@ static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *all, int 
 	if (!event || cover->skip || !cover->model_rb || cover->own_buffer)
 		return false;
 	guard(mutex)(&event->mmap_mutex);
-	return !event->rb || (!perf_persist_buffer_owner(ns, event->rb) &&
-			      !is_new_buffer(all, nr, event));
+	if (!event->rb)
+		return !cover->model->for_trigger; /* See open_cover_output(). */
+	return !perf_persist_buffer_owner(ns, event->rb) && !is_new_buffer(all, nr, event);
 }
 
 /* Called with everything allocated */

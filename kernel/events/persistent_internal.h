@@ -84,8 +84,9 @@ struct ucounts;
  * @file:	in the "events" directory of the PMU, named @name
  * @listed:	@file is in sysfs
  * @dir:	its directory in perffs, or NULL
- * @snapshot_lock: serializes tasks that make buffers or have members join, so that the number of buffers can be
- *		limited; taken before perf_persist_lock
+ * @snapshot_lock: serializes tasks that make buffers, so that the number of buffers can be
+ *		limited, and keeps members from joining meanwhile; taken before
+ *		perf_persist_lock
  * @source:	of a snapshot: the namespace that it was taken of; else NULL
  * @entry:	of a snapshot: in @snapshots, @spares or @trimmed of @source
  * @snapshots:	snapshots that were taken of it, the oldest first
@@ -314,7 +315,6 @@ struct perf_member {
 	for ((_member) = first_member(_ns); (_member);			\
 	     (_member) = following_member(_member))
 
-/* The first member that did not come for a trigger, or NULL */
 /* Does it only record tasks? The kernel and perf add one to each CPU without being asked. */
 static inline bool perf_member_is_tasks(struct perf_member *member)
 {
@@ -322,6 +322,7 @@ static inline bool perf_member_is_tasks(struct perf_member *member)
 	       member->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
+/* The first member that did not come for a trigger, or NULL */
 static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;

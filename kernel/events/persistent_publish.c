@@ -87,7 +87,8 @@ static int start_joining(struct perf_member *member)
 	int ret = 0;
 
 	ctx = perf_event_ctx_lock(event);
-	switch (READ_ONCE(member->state)) {
+	/* Pairs with smp_store_release() in perf_member_remove(). */
+	switch (smp_load_acquire(&member->state)) {
 	case PERF_MEMBER_NONE:
 		/* As for any other ioctl(), if a driver has taken its PMU away */
 		if (!event->pmu)
@@ -304,20 +305,18 @@ static int join_unnamed(struct perf_member *member, u64 id)
 }
 
 /*
- * Refuse a buffer that the member cannot join with before the member is added: when it then left,
- * all spares would go.
+ * When a member that came for a trigger leaves with it, others would lose its buffer. Refuse it
+ * before it is added: if it left at once, all spares would go.
  */
 static int check_buffer(struct perf_member *member, struct perf_persist_ns *ns)
 {
 	struct perf_buffer *rb;
 
+	if (!member->for_trigger)
+		return 0;
 	guard(mutex)(&member->event->mmap_mutex);
 	rb = member->event->rb;
-	if (!rb || perf_persist_buffer_owner(ns, rb))
-		return 0;
-	if (member->for_trigger)
-		return -EINVAL;
-	return READ_ONCE(rb->ever_writable) ? -EACCES : 0;
+	return !rb || perf_persist_buffer_owner(ns, rb) ? 0 : -EINVAL;
 }
 
 /* Called after perf_persist_settle(@ns), with the lock still held. */
@@ -342,7 +341,7 @@ static int join_published(struct perf_member *member, struct perf_persist_ns *ns
 
 	perf_member_add(ns, member);
 	ret = perf_member_hold(member);
-	/* When it leaves with the trigger, other members would lose this buffer. */
+	/* It may have got a buffer since check_buffer(). */
 	if (!ret && member->for_trigger && member->rb)
 		ret = -EINVAL;
 	if (!ret)
@@ -517,9 +516,10 @@ int perf_persist_join(struct perf_persist_ns *ns, struct perf_event *event, bool
 		return ret;
 
 	/* A snapshot that is being prepared must not have to begin again, and again. */
-	guard(mutex)(&ns->snapshot_lock);
+	mutex_lock(&ns->snapshot_lock);
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
+	mutex_unlock(&ns->snapshot_lock);
 	event->member->for_trigger = for_trigger;
 	ret = find_absent(ns, event->member, &absent);
 	if (!ret)

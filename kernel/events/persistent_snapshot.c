@@ -17,12 +17,14 @@
  *   settled	After a grace period nobody writes to the old buffers any more. The
  *		snapshot can be opened, and the events wake up readers again.
  */
+#include <linux/delay.h>
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/poll.h>
+#include <linux/printk.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sizes.h>
@@ -109,6 +111,9 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	rb->user_page->buffer_seq = rb->seq;
 	WRITE_ONCE(rb->held, true);
 	rb->owner = live;
+	/* Events of a PMU may have been migrated to another CPU. */
+	if (READ_ONCE(old->shared))
+		WRITE_ONCE(rb->shared, 1);
 	/* Keep wake-ups off: set_all_wakeups() decides about them at the end. */
 	if (old->watermark == LONG_MAX)
 		WRITE_ONCE(rb->watermark, LONG_MAX);
@@ -274,6 +279,7 @@ static unsigned long complete_head(struct perf_event *event, struct perf_buffer 
 		read = perf_read_head(rb, event->cpu);
 		if (!read.writing)
 			return read.head;
+		udelay(1);
 		cond_resched();
 	}
 	/* data_head may be older. User space cannot write to it. */
@@ -532,6 +538,9 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 			snap = perf_snapshot_prepare(ns, &req->sizes);
 			if (IS_ERR(snap)) {
 				mutex_unlock(&ns->snapshot_lock);
+				if (snap == ERR_PTR(-EBUSY))
+					pr_notice_ratelimited("perf: persistent/%s/: no snapshot: too many deleted snapshots are still open\n",
+							      ns->name);
 				return snap;
 			}
 		} else {

@@ -519,9 +519,6 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 		remove_trimmed(ns);
 		again = false;
 	}
-	if (snap == ERR_PTR(-EBUSY))
-		pr_notice_ratelimited("perf: persistent/%s/: no snapshot: too many deleted snapshots are still open\n",
-				      ns->name);
 	return snap;
 }
 
@@ -713,7 +710,9 @@ static void snapshot_worker(struct work_struct *work)
 					 PERF_SPARES_RETRY_MAX);
 		delay = delay ?: ns->spares_delay * HZ;
 	}
-	remove_trimmed(ns);
+	/* Whoever prepares a snapshot must find that they are gone, or have not begun to go. */
+	scoped_guard(mutex, &ns->snapshot_lock)
+		remove_trimmed(ns);
 	/* Keep the reference for the next run, unless others have queued it with their own. */
 	if (!delay || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, delay))
 		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */

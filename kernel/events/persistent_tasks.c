@@ -161,7 +161,9 @@ static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
 	 * A page fault at @addr can take for ever. The owner must not pay for these records as
 	 * long as that, so copy them at the caller's expense.
 	 */
-	copy = kvmalloc(arg->len, PERF_PERSIST_GFP | __GFP_ACCOUNT);
+	copy = NULL;
+	if (perf_memory_left(PFN_UP(arg->len)))
+		copy = kvmalloc(arg->len, PERF_PERSIST_GFP | __GFP_ACCOUNT);
 	if (copy)
 		memcpy(copy, tasks->data + arg->offset, arg->len);
 	perf_tasks_put(tasks);

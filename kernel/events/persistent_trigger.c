@@ -804,7 +804,8 @@ err_free:
  * perf_trigger_miss - no event can be made on a CPU, as it is offline or lacks other members
  * @ns:		the namespace, on which the caller has a reference
  * @number:	number of the trigger
- * @cpu:	the CPU; it gets the events of the trigger when it gets the other members
+ * @cpu:	the CPU; if the namespace is for all CPUs, it gets the events of the trigger with, or
+ *		after, the other members
  *
  * Called without a lock.
  *
@@ -991,8 +992,7 @@ static struct perf_persist_listener trigger_listener = {
 
 static int __init perf_trigger_init(void)
 {
-	perf_trigger_wq = alloc_workqueue("perf_trigger", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
-					  0);
+	perf_trigger_wq = alloc_workqueue("perf_trigger", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!perf_trigger_wq) {
 		perf_persist_fail(-ENOMEM);
 		return -ENOMEM;

@@ -326,7 +326,8 @@ static noinline void tp_abandoned(struct perf_event *event)
 		return;
 	WRITE_ONCE(rb->in_place, 0);
 	barrier();
-	WRITE_ONCE(rb->nest, READ_ONCE(rb->nest) - 1);
+	if (READ_ONCE(rb->nest))
+		WRITE_ONCE(rb->nest, READ_ONCE(rb->nest) - 1);
 }
 
 /*

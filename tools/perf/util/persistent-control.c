@@ -113,8 +113,8 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 		       what, ns->name);
 		break;
 	case -EBUSY:
-		pr_err("Cannot %s '%s': readers have too many deleted snapshots mapped;\n"
-		       "dmesg says who. Nothing is lost.\n", what, ns->name);
+		pr_err("Cannot %s '%s': readers have too many deleted snapshots mapped or\n"
+		       "open; dmesg says more. Nothing is lost.\n", what, ns->name);
 		break;
 	case -ENOSPC:
 		pr_err("Cannot %s '%s': the limit kernel.perf_event_max_persistent is reached, and events of\n"

@@ -1099,6 +1099,57 @@ TEST_F_TIMEOUT(hotplug_add, fires, 120)
 	EXPECT_EQ(t.number, p.trigger);
 }
 
+/* Waits until there is a member on @cpu that fires a trigger. */
+static bool wait_for_trigger_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
+{
+	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
+	struct perf_event_persist info;
+
+	do {
+		/* Any change from here on ends poll(). */
+		if (get_persist(ns_fd, &info))
+			return false;
+		memset(p, 0, sizeof(*p));
+		while (!next_member(ns_fd, p)) {
+			if (p->cpu == cpu && p->trigger)
+				return true;
+		}
+	} while (poll(&pfd, 1, -1) == 1);
+	return false;
+}
+
+/* A CPU that has no buffer for samples fires triggers that were added while it was offline. */
+TEST_F_TIMEOUT(hotplug, only_tasks, 120)
+{
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_persist_member p;
+	struct member m, tasks, fires;
+	int fd;
+
+	ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, persist_set_flags(m.fd, PERF_PERSIST_ALL_CPUS));
+	ASSERT_EQ(0, persist_new(m.fd, &self->id));
+	attr = fault_attr(1);
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.task = 1;
+	ASSERT_EQ(0, member_open(&tasks, &attr, self->cpu2, PAGES));
+	ASSERT_EQ(0, persist_join_unnamed(tasks.fd, self->id));
+	ASSERT_EQ(0, set_name_str(m.fd, self->ns));
+	fd = ns_open(self->id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+
+	go_offline();
+	attr = fault_attr(1000000000);
+	ASSERT_EQ(0, member_open(&fires, &attr, self->cpu, 0));
+	ASSERT_EQ(0, event_ioctl(fires.fd, PERF_EVENT_IOC_SET_OUTPUT, m.fd));
+	ASSERT_EQ(0, trigger_add(fd, &t));
+	ASSERT_EQ(0, trigger_add_event(fd, t.number, fires.fd));
+	go_online();
+	ASSERT_TRUE(wait_for_trigger_on(fd, self->cpu2, &p));
+	EXPECT_EQ(0, p.output_id);
+}
+
 /*
  * An event that cannot be made when a CPU returns is made when it returns once more.
  * Other CPUs do not wait for it.

@@ -311,7 +311,7 @@ static void reset_watermark(struct perf_buffer *rb)
 	 * increments rb->nest before it moves the head.
 	 */
 	head = local_read(&rb->head);
-	smp_rmb();
+	smp_rmb(); /* On x86, the order of the writer's stores is enough to pair with this. */
 	if (!IS_ENABLED(CONFIG_X86) || READ_ONCE(rb->nest))
 		head += PERF_RECORDS_NESTED;
 	local_set(&rb->wakeup, -head);

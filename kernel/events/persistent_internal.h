@@ -315,13 +315,6 @@ struct perf_member {
 	for ((_member) = first_member(_ns); (_member);			\
 	     (_member) = following_member(_member))
 
-/* Does it only record tasks? The kernel and perf add one to each CPU without being asked. */
-static inline bool perf_member_is_tasks(struct perf_member *member)
-{
-	return member->attr.task && member->attr.type == PERF_TYPE_SOFTWARE &&
-	       member->attr.config == PERF_COUNT_SW_DUMMY;
-}
-
 /* The first member that did not come for a trigger, or NULL */
 static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *ns)
 {
@@ -332,6 +325,13 @@ static inline struct perf_member *first_ordinary_member(struct perf_persist_ns *
 			break;
 	}
 	return member;
+}
+
+/* Does it only record tasks? The kernel and perf add one to each CPU without being asked. */
+static inline bool perf_member_is_tasks(struct perf_member *member)
+{
+	return member->attr.task && member->attr.type == PERF_TYPE_SOFTWARE &&
+	       member->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
 /* The OOM killer must not run to make room for a snapshot. */

@@ -804,8 +804,8 @@ err_free:
  * perf_trigger_miss - no event can be made on a CPU, as it is offline or lacks other members
  * @ns:		the namespace, on which the caller has a reference
  * @number:	number of the trigger
- * @cpu:	the CPU; if the namespace is for all CPUs, it gets the events of the trigger with, or
- *		after, the other members
+ * @cpu:	the CPU; if the namespace is for all CPUs, it gets the events of the trigger
+ *		with the other members, or after them
  *
  * Called without a lock.
  *

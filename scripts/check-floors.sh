@@ -6,7 +6,8 @@
 #
 # usage: check-floors.sh
 #
-# Prints each use of a function of an upper floor, and fails if there is any.
+# Prints each use of a function of an upper floor, and each file above 1,000 lines. Fails if
+# there is any.
 
 set -euo pipefail
 
@@ -30,6 +31,11 @@ failed=0
 for file in persistent*.c read_*.c; do
 	if [ -z "${floor[$file]-}" ]; then
 		echo "$file: is on no floor, see persistent_internal.h"
+		failed=1
+	fi
+	lines=$(wc -l <"$file")
+	if [ "$lines" -gt 1000 ]; then
+		echo "$file: has $lines lines, give it less to do"
 		failed=1
 	fi
 done

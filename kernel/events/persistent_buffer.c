@@ -315,7 +315,7 @@ static void reset_watermark(struct perf_buffer *rb)
 	if (!IS_ENABLED(CONFIG_X86) || READ_ONCE(rb->nest))
 		head += PERF_RECORDS_NESTED;
 	local_set(&rb->wakeup, -head);
-	/* Pairs with the control dependency in __perf_output_begin(). */
+	/* Matches smp_load_acquire() in __perf_output_begin(). */
 	smp_store_release(&rb->watermark, max(perf_data_size(rb) / 2, 1UL));
 }
 

@@ -9,7 +9,7 @@
  *				persistent_fs_trigger.c, persistent_fs_data.c,
  *				persistent_mce.c, persistent_spec_test.c,
  *				persistent_copy_test.c
- *  3  automatic actions	persistent_trigger.c, persistent_hotplug.c
+ *  3  automatic actions	persistent_trigger.c, persistent_fire.c, persistent_hotplug.c
  *  2  buffers as a whole	persistent_snapshot.c, persistent_spare.c, persistent_stop.c,
  *				persistent_tasks.c, persistent_copy.c
  *  1  namespaces, members	persistent.c, persistent_publish.c, persistent_member.c,

@@ -25,6 +25,7 @@
 /* Shared by writers and readers */
 struct shared {
 	int	stop;
+	int	named;	/* the task has its name */
 	int	reads;	/* that returned something */
 	int	gone;	/* files that were cut short by a removal */
 	__u64	done[MAX_CPUS];
@@ -705,6 +706,7 @@ TEST_F(text, unnamed)
 static void call_when_told(struct shared *shared)
 {
 	prctl(PR_SET_NAME, "kst_old");
+	__atomic_store_n(&shared->named, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	syscall(SYS_getppid, 0x1004);
@@ -721,6 +723,9 @@ TEST_F(text, pid_reused)
 	pid = fork_child();
 	if (!pid)
 		call_when_told(self->s.shared);
+	/* The namespace would record how the task gets its name. */
+	while (!__atomic_load_n(&self->s.shared->named, __ATOMIC_ACQUIRE))
+		usleep(1000);
 	ASSERT_EQ(0, make_ns(self->s.ns, false, "64K"));
 	self->s.shared->stop = 1;
 	ASSERT_EQ(0, child_status(pid));

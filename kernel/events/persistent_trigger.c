@@ -143,7 +143,7 @@ static void link_action(struct perf_trigger *trigger, struct perf_action *action
 	list_add_tail(&action->entry, &trigger->actions);
 	member->action = action;
 	trigger->state.nr_events++;
-	/* perf_trigger_overflow() may be running for an old action: it must find all of this one. */
+	/* perf_trigger_overflow() may run for an old action: it must find all of this one. */
 	smp_store_release(&event->overflow_handler_context, (void *)action);
 	/* Pairs with smp_acquire__after_ctrl_dep() in perf_trigger_overflow(). */
 	smp_store_release(&event->overflow_handler, perf_trigger_overflow);

@@ -389,11 +389,14 @@ static int resize(struct persistent_ns *ns, unsigned int pages)
 
 int perf_ctl__parse_pages(unsigned int *pages)
 {
-	if (!__evlist__parse_mmap_pages(pages, perf_ctl.mmap_pages))
+	if (__evlist__parse_mmap_pages(pages, perf_ctl.mmap_pages))
+		pr_err("-m takes a number of pages, or a size in B, K, M or G, as in -m 2M: not '%s'.\n",
+		       perf_ctl.mmap_pages);
+	else if ((u64)*pages * page_size > PERSISTENT_MAX_BUFFER)
+		pr_err("A buffer has at most 1G, not %s: choose a smaller size with -m.\n",
+		       perf_ctl.mmap_pages);
+	else
 		return 0;
-
-	pr_err("-m takes a number of pages, or a size in B, K, M or G, as in -m 2M: not '%s'.\n",
-	       perf_ctl.mmap_pages);
 	return -1;
 }
 

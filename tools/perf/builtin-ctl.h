@@ -12,7 +12,7 @@ struct persistent_ns;
 /* Exit codes, documented in Documentation/perf-ctl.txt */
 #define EXIT_FAILED	1
 #define EXIT_USAGE	2
-#define EXIT_TIMEOUT	2	/* --wait: the timeout has expired */
+#define EXIT_TIMEOUT	124	/* --wait: the timeout has expired, as for timeout(1) */
 
 /* The parsed command line */
 struct perf_ctl {

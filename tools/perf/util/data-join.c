@@ -372,8 +372,10 @@ static int find_records(struct data_join *join, u32 nr)
 			return -EINVAL;
 		}
 		/* Skip a record of an unknown event, as no perf could print it. */
-		if (find_time(join, event, &time))
+		if (find_time(join, event, &time)) {
+			file->nr_cut += event->header.size;
 			continue;
+		}
 		if (event->header.type == PERF_RECORD_SAMPLE)
 			note_sample(join, time);
 		err = add_record(join, event, time, nr);
@@ -494,10 +496,19 @@ int data_join__open(struct data_join *join, const char * const *paths, int nr)
 	for (int i = 0; i < nr && !err; i++) {
 		err = find_records(join, i);
 		if (!err && join->files[i].nr_cut)
-			pr_warning("WARNING: the end of %s is damaged or missing: %" PRIu64 " bytes of it are left out.\n",
+			pr_warning("WARNING: some of %s is damaged or missing: %" PRIu64 " bytes of it are left out.\n",
 				   join->files[i].path, join->files[i].nr_cut);
 	}
 	return err;
+}
+
+bool data_join__is_cut(const struct data_join *join)
+{
+	for (int i = 0; i < join->nr_files; i++) {
+		if (join->files[i].nr_cut)
+			return true;
+	}
+	return false;
 }
 
 void data_join__exit(struct data_join *join)
@@ -666,10 +677,23 @@ static int write_output(struct data_join *join, const char *output)
 	return err;
 }
 
+/* Do not let the user wait in vain. Writing fails, too, if the file comes into existence later. */
+static int check_output(const char *output)
+{
+	struct stat st;
+
+	if (lstat(output, &st))
+		return 0;
+	errno = EEXIST;
+	pr_err("Cannot write %s: %m\n", output);
+	return -EEXIST;
+}
+
 int data_join(const char **paths, int nr, const char *output, bool force)
 {
 	struct data_join join = { .force = force };
-	int err = data_join__open(&join, paths, nr) ?: data_join__sort(&join);
+	int err = check_output(output) ?: data_join__open(&join, paths, nr) ?:
+		  data_join__sort(&join);
 
 	if (err == -ENOMEM)
 		pr_err("Not enough memory for %zu records of %d files.\n", join.nr_records, nr);
@@ -678,6 +702,9 @@ int data_join(const char **paths, int nr, const char *output, bool force)
 	if (!err && !quiet)
 		fprintf(stderr, "[ perf data: joined %d files as %s: %zu samples, and %zu that were there before ]\n",
 			nr, output, join.nr_samples - join.nr_doubles, join.nr_doubles);
+	/* Do not let a script remove the files, as only they have the rest. */
+	if (!err && data_join__is_cut(&join))
+		err = -EIO;
 	data_join__exit(&join);
 	return err;
 }

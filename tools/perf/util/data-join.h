@@ -27,7 +27,7 @@ struct join_file {
 	void				*map;
 	u64				 size;
 	u64				 data_end;
-	u64				 nr_cut;	/* bytes left out or missing at the end */
+	u64				 nr_cut;	/* bytes left out or missing */
 };
 
 struct data_join {
@@ -53,12 +53,17 @@ int data_join__same(const char *path, const char *other);
 
 /* Map the files, and find their records. Reports files that cannot be joined. */
 int data_join__open(struct data_join *join, const char * const *paths, int nr);
+/* Was a part of a file left out or missing? */
+bool data_join__is_cut(const struct data_join *join);
 /* Sort the records by time, and drop doubles. */
 int data_join__sort(struct data_join *join);
 int data_join__write(struct data_join *join, struct record_file *out);
 void data_join__exit(struct data_join *join);
 
-/* All of that for the command line. Fails if @output exists. */
+/*
+ * All of that for the command line. Fails if @output exists. Returns an error, too, if @output was
+ * written but lacks a part of a file.
+ */
 int data_join(const char **paths, int nr, const char *output, bool force);
 
 #endif /* __PERF_DATA_JOIN_H */

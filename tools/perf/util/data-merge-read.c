@@ -23,6 +23,7 @@
 #include "header.h"
 #include "json-print.h"
 #include "machine.h"
+#include "persistent.h"
 #include "session.h"
 #include "thread.h"
 #include "tool.h"
@@ -45,14 +46,6 @@ struct reader {
 	size_t			 len;
 	s64			 last;
 };
-
-void merge__replace_controls(char *str)
-{
-	for (; *str; str++) {
-		if ((unsigned char)*str < ' ' || *str == 0x7f)
-			*str = '?';
-	}
-}
 
 static bool has_times(struct evlist *evlist)
 {
@@ -99,7 +92,7 @@ static void reader__check(struct reader *reader)
 
 	if (env->hostname)
 		scnprintf(info->hostname, sizeof(info->hostname), "%s", env->hostname);
-	merge__replace_controls(info->hostname);
+	persistent__make_printable(info->hostname);
 	info->clockid = env->clock.clockid;
 	info->tod_ns = env->clock.tod_ns;
 	info->clockid_ns = env->clock.clockid_ns;
@@ -260,7 +253,7 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 	if (fflush(reader->mem))
 		return -errno;
 	if (!reader->json)
-		merge__replace_controls(reader->text);
+		persistent__make_printable(reader->text);
 	return reader__send(reader, sample->time);
 }
 

@@ -25,9 +25,6 @@ struct merge_line {
 	size_t	len;
 };
 
-/* Replace characters that would end the line or control the terminal. */
-void merge__replace_controls(char *str);
-
 /* Write the text of each sample into @pipe. Reports errors itself. */
 int merge__read_file(const char *path, const struct data_merge_opts *opts,
 		     struct merge_info *info, FILE *pipe);

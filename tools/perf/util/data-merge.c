@@ -29,6 +29,7 @@
 #include "data-merge-read.h"
 #include "debug.h"
 #include "json-print.h"
+#include "persistent.h"
 
 /* The most by which NTP speeds up or slows down a clock */
 #define MAX_SLEW_PPM	500
@@ -229,7 +230,7 @@ static int name_sources(struct merge *merge)
 			source->name = NULL;
 			return -ENOMEM;
 		}
-		merge__replace_controls(source->name);
+		persistent__make_printable(source->name);
 		merge->width = max(merge->width, strlen(source->name));
 
 		for (other = merge->sources; other < source; other++) {

@@ -59,19 +59,6 @@ static bool member__is_ordinary(const struct persistent_member *member)
 	       !(member->flags & PERF_PERSIST_FOR_TRIGGER);
 }
 
-/* The owner of a buffer for ordinary events on @cpu; -1: on any CPU */
-static const struct persistent_member *ns__ring(const struct persistent_ns *ns, int cpu)
-{
-	for (int i = 0; i < ns->nr_members; i++) {
-		const struct persistent_member *member = &ns->members[i];
-
-		if (member__is_ordinary(member) && (cpu < 0 || member->cpu == cpu) &&
-		    member->buffer_size && member->output_id == member->id)
-			return member;
-	}
-	return NULL;
-}
-
 static void add__label(const struct add *add, struct evsel *evsel, char *label, size_t size)
 {
 	scnprintf(label, size, "%s", add->opts->label ?: evsel__name(evsel));
@@ -322,7 +309,7 @@ static int err_redirect(const struct add *add, const struct joiner *joiner, int 
 
 static int add__redirect_to_ns(const struct add *add, struct joiner *joiner)
 {
-	const struct persistent_member *ring = ns__ring(add->ns, joiner->cpu);
+	const struct persistent_member *ring = persistent_ns__find_ring(add->ns, joiner->cpu);
 	int fd, err;
 
 	if (!ring) {
@@ -554,7 +541,7 @@ int persistent_ns__add_events(struct persistent_ns *ns, const struct persistent_
 		  persistent__err_open(persistent_ns__list(ns), ns->name);
 
 	if (!err) {
-		add.model = ns__ring(ns, -1);
+		add.model = persistent_ns__find_ring(ns, -1);
 		cpus = add__cpus(&add);
 		err = cpus ? 0 : -ENODEV;
 	}

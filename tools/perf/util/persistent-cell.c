@@ -132,7 +132,15 @@ char *cell__number(u64 nr)
 /* A cgroup that is gone, or that the caller may not look up, still has an id. */
 char *cell__cgroup(u64 id)
 {
-	return id ? cgroup__path_of_id(id) ?: cell__fmt("id %" PRIu64, id) : NULL;
+	char *path;
+
+	if (!id)
+		return NULL;
+	path = cgroup__path_of_id(id);
+	if (!path)
+		return cell__fmt("id %" PRIu64, id);
+	persistent__make_printable(path);
+	return path;
 }
 
 /* Use the largest unit that has no fraction. */

@@ -63,6 +63,14 @@ char *persistent__list_cpus(unsigned long *cpus)
 	return list;
 }
 
+/* As in the kernel: also U+0080 to U+009F in UTF-8 */
+static bool is_control(const char *str)
+{
+	unsigned char first = str[0], second = str[1];
+
+	return iscntrl(first) || (first == 0xc2 && second >= 0x80 && second < 0xa0);
+}
+
 /* Check a note before its snapshot is taken. */
 int persistent__check_note(const char *option, const char *note)
 {
@@ -74,7 +82,7 @@ int persistent__check_note(const char *option, const char *note)
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < len; i++) {
-		if (iscntrl(note[i])) {
+		if (is_control(note + i)) {
 			pr_err("%s takes printable characters only: byte %zu is not printable.\n",
 			       option, i + 1);
 			return -EINVAL;

@@ -7,6 +7,7 @@
 #include <linux/types.h>
 #include <stddef.h>
 
+struct persistent_member;
 struct persistent_ns;
 
 /* Parse a number from @min to @max, given to @option. Prints an error if it is not one. */
@@ -26,6 +27,8 @@ int persistent_ns__set_keep(struct persistent_ns *ns, u32 keep);
 int persistent_ns__clear(struct persistent_ns *ns);
 int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr);
 int persistent_ns__count_snapshots(const struct persistent_ns *ns);
+/* The member on @cpu that owns a buffer, but is not side-band; -1: on any CPU */
+const struct persistent_member *persistent_ns__find_ring(const struct persistent_ns *ns, int cpu);
 /* Size of its own buffers; each snapshot has as much again. 0: not known, or no buffers */
 u64 persistent_ns__buffer_bytes(struct persistent_ns *ns);
 

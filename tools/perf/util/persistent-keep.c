@@ -104,9 +104,28 @@ static int keep__check_filters(const struct persistent_keep *keep)
 	return 0;
 }
 
+static u64 buffer_bytes(unsigned int pages)
+{
+	return evlist__mmap_size(pages) - page_size;
+}
+
+/* A buffer that perf cannot map could be created, but never be read. */
+static int keep__check_size(const struct persistent_keep *keep)
+{
+	u64 bytes = buffer_bytes(keep->opts->mmap_pages);
+	char size[32];
+
+	if (bytes <= PERSISTENT_MAX_BUFFER)
+		return 0;
+	unit_number__scnprintf_exact(size, sizeof(size), bytes);
+	pr_err("A buffer has at most 1G, not %s: choose a smaller size with -m.\n", size);
+	return -EINVAL;
+}
+
 int persistent_keep__check(const struct persistent_keep *keep)
 {
 	return keep__check_events(keep) ?:
+	       keep__check_size(keep) ?:
 	       keep__check_cpus(keep) ?:
 	       keep__check_filters(keep) ?:
 	       persistent__check_supported() ?:
@@ -157,11 +176,6 @@ static struct evlist *keep__new_sideband(const struct persistent_keep *keep)
 	}
 
 	return evlist;
-}
-
-static u64 buffer_bytes(unsigned int pages)
-{
-	return evlist__mmap_size(pages) - page_size;
 }
 
 /* A quarter of the size for samples, but enough for some hundred execs */

@@ -82,6 +82,13 @@ int persistent__check_name(const char *name)
 		return -EINVAL;
 	}
 
+	/* The kernel refuses it, as perffs has a file of that name. */
+	if (!strcmp(name, "error_log")) {
+		pr_err("'%s' cannot be the name of a namespace: the kernel has reserved it. Choose another name.\n",
+		       name);
+		return -EINVAL;
+	}
+
 	return 0;
 }
 

@@ -5,7 +5,10 @@
 #include "persistent-options.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/kernel.h>
 #include <subcmd/parse-options.h>
 #include <perf/cpumap.h>
@@ -35,6 +38,27 @@ int persistent_options__parse_keep(const struct option *opt, const char *str, in
 
 	*name = str;
 	return 0;
+}
+
+static bool is_command(const char *name)
+{
+	char *path = strdup(getenv("PATH") ?: ""), *pos = path, *dir;
+	char file[PATH_MAX];
+	bool found = false;
+
+	while (!found && (dir = strsep(&pos, ":"))) {
+		scnprintf(file, sizeof(file), "%s/%s", dir, name);
+		found = !access(file, X_OK);
+	}
+	free(path);
+	return found;
+}
+
+void persistent_options__warn_command(const char *name)
+{
+	if (is_command(name))
+		pr_warning("WARNING: '%s' is the name for what the kernel keeps: the command is not run.\n"
+			   OLD_P_HINT, name);
 }
 
 /* @name is the long name of the option, or the short one if it has no long name. */

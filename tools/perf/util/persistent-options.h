@@ -14,6 +14,9 @@ struct record_opts;
 /* -P NAME: check the name early. -P used to take none, so it may be another word. */
 int persistent_options__parse_keep(const struct option *opt, const char *str, int unset);
 
+/* Without events, 'perf record -a -P make' may be meant to record the sample period of make. */
+void persistent_options__warn_command(const char *name);
+
 /* The first of the options @names that the user gave, formatted in @buf; NULL: none */
 const char *persistent_options__find_given(const struct option *options, const char * const *names,
 					   char *buf, size_t size);

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,8 @@ static int read_boot(u64 *boot)
 	return 0;
 }
 
-/* Other users may write to the directory, and may have put a link, FIFO or device there. */
-static int open_regular(const struct save_dir *dir, const char *name, int flags)
+/* Other users may write to the directory, and may have put a link, FIFO, device or file there. */
+static int open_own(const struct save_dir *dir, const char *name, int flags)
 {
 	int fd = openat(dir->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	struct stat st;
@@ -79,15 +80,23 @@ static int open_regular(const struct save_dir *dir, const char *name, int flags)
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EINVAL;
+	else if (st.st_uid != dir->uid)
+		err = -EPERM;
 	if (!err)
 		return fd;
 
 	if (fd >= 0)
 		close(fd);
-	if (err == -ELOOP || err == -EINVAL)
-		pr_warning("WARNING: %s/%s is not a regular file, and is ignored.\n",
-			   dir->path, name);
 	return err;
+}
+
+static const char *why_not(int err, char *buf, size_t size)
+{
+	if (err == -ELOOP || err == -EINVAL)
+		return "it is not a regular file";
+	if (err == -EPERM)
+		return "it belongs to another user";
+	return str_error_r(-err, buf, size);
 }
 
 /* Never write to an existing file: another user may have made it. */
@@ -195,12 +204,16 @@ static int read_marks(struct save_dir *dir)
 {
 	char name[PERF_PERSIST_NAME_SIZE + 16];
 	struct save_mark is, *mark;
+	char buf[STRERR_BUFSIZE];
 	FILE *file;
 	u64 boot;
 	int fd;
 
 	scnprintf(name, sizeof(name), ".%s.marks", dir->name);
-	fd = open_regular(dir, name, O_RDONLY);
+	fd = open_own(dir, name, O_RDONLY);
+	if (fd < 0 && fd != -ENOENT)
+		pr_warning("WARNING: %s/%s is ignored: %s.\n", dir->path, name,
+			   why_not(fd, buf, sizeof(buf)));
 	file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!file)
 		return 0;
@@ -379,7 +392,7 @@ int save_dir__add(struct save_dir *dir, struct save_file *file)
 	int err, fd;
 
 	tmp_name(file, tmp, sizeof(tmp));
-	fd = open_regular(dir, tmp, O_RDONLY);
+	fd = open_own(dir, tmp, O_RDONLY);
 	if (fd < 0)
 		return fd;
 	err = fsync(fd) || fstat(fd, &st) ? -errno : 0;
@@ -490,6 +503,25 @@ void save_dir__use(struct save_dir *dir, const struct save_file *file)
  * Opening
  */
 
+static int err_lock(const struct save_dir *dir, const char *name)
+{
+	char buf[STRERR_BUFSIZE];
+	struct passwd *pw;
+	struct stat st;
+
+	if (fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) || st.st_uid == dir->uid) {
+		pr_err("Cannot create a lock in %s: %s\n", dir->path,
+		       why_not(dir->lock_fd, buf, sizeof(buf)));
+		return dir->lock_fd;
+	}
+	pw = getpwuid(st.st_uid);
+	scnprintf(buf, sizeof(buf), "%u", st.st_uid);
+	pr_err("Cannot lock %s/%s: it belongs to the user %s. Remove it if that user does not\n"
+	       "save '%s', or save to another directory.\n", dir->path, name,
+	       pw ? pw->pw_name : buf, dir->name);
+	return -EPERM;
+}
+
 /*
  * Only one perf at a time. Its reader inherits the lock: if that perf is killed, the next one
  * waits until the reader is gone.
@@ -500,11 +532,9 @@ static int lock_dir(struct save_dir *dir)
 	char name[PERF_PERSIST_NAME_SIZE + 16];
 
 	scnprintf(name, sizeof(name), ".%s.lock", dir->name);
-	dir->lock_fd = open_regular(dir, name, O_RDWR | O_CREAT);
-	if (dir->lock_fd < 0) {
-		errno = -dir->lock_fd;
-		return err_dir(dir, "create a lock in");
-	}
+	dir->lock_fd = open_own(dir, name, O_RDWR | O_CREAT);
+	if (dir->lock_fd < 0)
+		return err_lock(dir, name);
 
 	for (int i = 0; flock(dir->lock_fd, LOCK_EX | LOCK_NB); i++) {
 		if (errno != EWOULDBLOCK)

@@ -30,6 +30,9 @@
 
 #define MIN_ROOM	(64 * 1024)
 
+/* If not all fits, names matter more than maps, so leave room for them. */
+#define MAX_WITH_MAPS	(PERF_PERSIST_TASKS_MAX / 4 * 3)
+
 /*
  * Making them
  */
@@ -39,6 +42,7 @@ struct tasks {
 	char		*records;
 	size_t		 size;
 	size_t		 room;
+	bool		 dropped;
 	int		 err;
 };
 
@@ -66,10 +70,14 @@ static int tasks__add(const struct perf_tool *tool, union perf_event *event,
 {
 	struct tasks *tasks = container_of(tool, struct tasks, tool);
 	size_t size = event->header.size;
+	size_t max = event->header.type == PERF_RECORD_MMAP2 ? MAX_WITH_MAPS :
+							       PERF_PERSIST_TASKS_MAX;
 
-	if (tasks->size + size > PERF_PERSIST_TASKS_MAX)
-		tasks->err = -E2BIG;
-	else if (!tasks->err)
+	if (tasks->size + size > max) {
+		tasks->dropped = true;
+		return 0;
+	}
+	if (!tasks->err)
 		tasks->err = tasks__reserve(tasks, size);
 	if (tasks->err)
 		return -1;
@@ -133,14 +141,15 @@ static void warn_keep(int err, const char *name)
 		why = "not enough memory available";
 		break;
 	case -E2BIG:
-		why = "there are too many tasks";
+		why = "there are too many";
 		break;
 	default:
 		why = str_error_r(-err, buf, sizeof(buf));
 		break;
 	}
-	pr_warning("WARNING: '%s' does not keep the names of the existing tasks, which will be missing\n"
-		   "when these tasks have ended: %s\n", name, why);
+	pr_warning("WARNING: '%s' does not keep %s of the existing tasks, which will be missing\n"
+		   "when these tasks have ended: %s\n", name,
+		   err == -E2BIG ? "all names and maps" : "the names", why);
 }
 
 u64 persistent__keep_tasks(u64 ns_id, const char *name, struct record_opts *opts,
@@ -150,8 +159,8 @@ u64 persistent__keep_tasks(u64 ns_id, const char *name, struct record_opts *opts
 	int err;
 
 	err = tasks__collect(&tasks, opts, id_hdr_size) ?: ns__set_tasks(ns_id, &tasks);
-	if (err)
-		warn_keep(err, name);
+	if (err || tasks.dropped)
+		warn_keep(err ?: -E2BIG, name);
 	free(tasks.records);
 	return err ? 0 : tasks.size;
 }

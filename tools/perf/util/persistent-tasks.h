@@ -14,8 +14,8 @@ struct record_opts;
 
 /*
  * Have the kernel keep records of the existing tasks, beside the events of the namespace.
- * Each record ends with a sample_id of @id_hdr_size bytes. Returns the size of all records;
- * 0: they are not kept, and a warning was printed.
+ * Each record ends with a sample_id of @id_hdr_size bytes. Prints a warning if not all are
+ * kept. Returns the size of those that are.
  */
 u64 persistent__keep_tasks(u64 ns_id, const char *name, struct record_opts *opts,
 			   u16 id_hdr_size);

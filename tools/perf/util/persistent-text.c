@@ -44,6 +44,10 @@
 /* A line begins with the name of a task, padded to that width. */
 #define NAME_WIDTH		16
 
+/* Then there are "-TID" and "[CPU]", which have at least: */
+#define TID_WIDTH		8
+#define CPU_WIDTH		3
+
 struct text {
 	const struct persistent_text_opts *opts;
 	struct persistent_ns	*ns;
@@ -108,19 +112,36 @@ static int open_perffs(void)
  * Lines
  */
 
-/* As in "perf-123 [001]  5.000001: cpu-clock:". Skip the name: it may look like that. */
+/*
+ * Skip what follows the name: "-%-7d [%03d]", with '?' for what is not known. A name that has
+ * something like that is too short to have all of it.
+ */
+static const char *find_cpu(const char *pos)
+{
+	size_t tid, spaces, cpu;
+
+	for (; (pos = strchr(pos, '-')); pos++) {
+		tid = strspn(pos, "-?0123456789");
+		spaces = strspn(pos + tid, " ");
+		if (tid + spaces != max_t(size_t, tid, TID_WIDTH) + 1 || pos[tid + spaces] != '[')
+			continue;
+		cpu = strspn(pos + tid + spaces + 1, "?0123456789");
+		if (cpu >= CPU_WIDTH && pos[tid + spaces + 1 + cpu] == ']')
+			return pos + tid + spaces;
+	}
+	return NULL;
+}
+
+/* As in "perf-123     [001]     5.000001: cpu-clock:" */
 static bool parse_line(const char *line, size_t len, int *cpu, u64 *us)
 {
-	const char *pos = len > NAME_WIDTH ? line + NAME_WIDTH : NULL;
+	const char *pos = len > NAME_WIDTH ? find_cpu(line + NAME_WIDTH) : NULL;
 	unsigned long long seconds, fraction;
 
-	for (; pos && (pos = strchr(pos, '-')); pos++) {
-		if (sscanf(pos, "-%*[0-9?] [%d] %llu.%6llu:", cpu, &seconds, &fraction) != 3)
-			continue;
-		*us = seconds * USEC_PER_SEC + fraction;
-		return *cpu >= 0;
-	}
-	return false;
+	if (!pos || sscanf(pos, "[%d] %llu.%6llu:", cpu, &seconds, &fraction) != 3)
+		return false;
+	*us = seconds * USEC_PER_SEC + fraction;
+	return true;
 }
 
 /* Did the user ask for this line? A function is part of the record above it. */
@@ -129,10 +150,10 @@ static bool is_shown(struct text *text, const char *line, size_t len)
 	u64 us;
 	int cpu;
 
-	if (strstarts(line, " => "))
-		return text->shows;
+	/* The name of a task may begin with "=> ". */
 	if (!parse_line(line, len, &cpu, &us))
-		return !text->from && !text->opts->follow && !text->cpus;
+		return strstarts(line, " => ") ? text->shows :
+		       !text->from && !text->opts->follow && !text->cpus;
 	return us >= text->from && us < text->to &&
 	       (!text->cpus || perf_cpu_map__has(text->cpus, (struct perf_cpu){ cpu }));
 }

@@ -299,8 +299,7 @@ static void config_event(struct evsel *evsel, u32 count, const struct persistent
 		config_record(attr, &model->attr);
 }
 
-/* A member on @cpu that owns a buffer, but is not side-band; -1: on any CPU */
-static const struct persistent_member *ns__find_ring(const struct persistent_ns *ns, int cpu)
+const struct persistent_member *persistent_ns__find_ring(const struct persistent_ns *ns, int cpu)
 {
 	for (int i = 0; i < ns->nr_members; i++) {
 		const struct persistent_member *member = &ns->members[i];
@@ -312,30 +311,38 @@ static const struct persistent_member *ns__find_ring(const struct persistent_ns 
 	return NULL;
 }
 
-/* An event without a buffer on its CPU only counts. */
-static void redirect(const struct persistent_ns *ns, struct evsel *evsel)
+/*
+ * An event without a buffer on its CPU only counts. Returns the number of CPUs whose buffer the
+ * event cannot write to.
+ */
+static int redirect(const struct persistent_ns *ns, struct evsel *evsel)
 {
 	struct perf_cpu cpu;
-	int idx;
+	int idx, nr_failed = 0;
 
 	perf_cpu_map__for_each_cpu(cpu, idx, evsel->core.cpus) {
-		const struct persistent_member *ring = ns__find_ring(ns, cpu.cpu);
+		const struct persistent_member *ring = persistent_ns__find_ring(ns, cpu.cpu);
 		char label[PERF_PERSIST_NAME_SIZE];
 		int fd;
 
 		if (!ring || !evsel->core.attr.write_backward)
 			continue;
 		fd = persistent_member__open_to_change(ns, ring);
-		if (fd < 0)
+		if (fd < 0) {
+			nr_failed++;
 			continue;
-		if (ioctl(evsel__cpu_fd(evsel, idx), PERF_EVENT_IOC_SET_OUTPUT, fd))
+		}
+		if (ioctl(evsel__cpu_fd(evsel, idx), PERF_EVENT_IOC_SET_OUTPUT, fd)) {
 			pr_debug("trigger: no buffer on CPU %d: %m\n", cpu.cpu);
+			nr_failed++;
+		}
 		close(fd);
 		/* Its label in a file */
 		if (scnprintf(label, sizeof(label), "/%s", evsel__name(evsel)) &&
 		    ioctl(evsel__cpu_fd(evsel, idx), PERF_EVENT_IOC_SET_NAME, label))
 			pr_debug("trigger: no label '%s': %m\n", label);
 	}
+	return nr_failed;
 }
 
 static int open_event(struct evsel *evsel, struct target *target)
@@ -355,20 +362,23 @@ static int open_events(const struct persistent_ns *ns, struct evlist *evlist,
 {
 	/* A snapshot needs no such record: other events have recorded what happened. */
 	const struct persistent_member *model = trigger->action == PERF_TRIGGER_DO_STOP ?
-						ns__find_ring(ns, -1) : NULL;
+						persistent_ns__find_ring(ns, -1) : NULL;
 	struct target target = { .uid = UINT_MAX, .system_wide = true };
 	struct evsel *evsel;
 	char msg[BUFSIZ];
-	int err = evlist__create_maps(evlist, &target);
+	int nr_failed = 0, err = evlist__create_maps(evlist, &target);
 
 	evlist__for_each_entry(evlist, evsel) {
 		config_event(evsel, count, model);
 		err = err ?: open_event(evsel, &target);
 		if (!err && model)
-			redirect(ns, evsel);
+			nr_failed = max(nr_failed, redirect(ns, evsel));
 	}
 	if (err)
 		return err;
+	if (nr_failed)
+		pr_warning("WARNING: when '%s' stops, it will lack the record of '%s' itself, which cannot be written on %d CPU(s).\n",
+			   ns->name, trigger->label, nr_failed);
 
 	if (evlist__apply_filters(evlist, &evsel, &target)) {
 		evsel__filter_strerror(evsel, errno, msg, sizeof(msg));

@@ -4,6 +4,7 @@
 #define __PERF_PERSISTENT_H
 
 #include <linux/perf_event.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,9 @@ struct record_opts;
 /* The PMU below /sys/bus/event_source/devices whose events are namespaces */
 #define PERSISTENT_PMU	"persistent"
 #define PERSISTENT_SYSFS	"bus/event_source/devices/" PERSISTENT_PMU
+
+/* The kernel makes no larger buffers with pages of 4K, and perf maps none. */
+#define PERSISTENT_MAX_BUFFER	((u64)SZ_1G)
 
 /* Printed by the commands, and by the parser for events on their command lines */
 #define PERSISTENT_UNSUPPORTED	"This kernel cannot keep events: it has no PMU called 'persistent'"

@@ -24,6 +24,7 @@
 #include <linux/kernel.h>
 #include <linux/sizes.h>
 #include <linux/zalloc.h>
+#include <internal/lib.h>
 #include "debug.h"
 #include "record-dump.h"
 #include "record-file.h"
@@ -47,17 +48,11 @@ void record_append__begin(struct record_append *append, int fd, u64 written)
 
 static int write_all(int fd, const void *buf, size_t size)
 {
-	while (size) {
-		ssize_t ret = write(fd, buf, size);
+	ssize_t ret = writen(fd, buf, size);
 
-		if (ret < 0 && errno == EINTR)
-			continue;
-		if (ret <= 0)
-			return ret ? -errno : -EIO;
-		buf += ret;
-		size -= ret;
-	}
-	return 0;
+	if (ret == (ssize_t)size)
+		return 0;
+	return ret < 0 ? -errno : -EIO;
 }
 
 /*

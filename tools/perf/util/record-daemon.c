@@ -375,15 +375,6 @@ bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted, int err,
  * End
  */
 
-static bool is_cut(const struct data_join *join)
-{
-	for (int i = 0; i < join->nr_files; i++) {
-		if (join->files[i].nr_cut)
-			return true;
-	}
-	return false;
-}
-
 /* @cut: set it if a part was damaged, so that the file does not have all of it. */
 static int join_parts(struct record_daemon *daemon, const char **paths, int nr, bool *cut)
 {
@@ -403,7 +394,7 @@ static int join_parts(struct record_daemon *daemon, const char **paths, int nr, 
 	if (!err && !quiet)
 		fprintf(stderr, "[ perf record: combined %d files with %zu samples as %s ]\n", nr,
 			join.nr_samples - join.nr_doubles, daemon->parts.base);
-	*cut = is_cut(&join);
+	*cut = data_join__is_cut(&join);
 	data_join__exit(&join);
 	return err;
 }

@@ -25,6 +25,7 @@
 #include <linux/sizes.h>
 #include <linux/string.h>
 #include <linux/zalloc.h>
+#include <internal/lib.h>
 #include "debug.h"
 
 #define BUF_SIZE	SZ_1M
@@ -78,18 +79,10 @@ int record_file__create(struct record_file *file, const char *path)
 
 static int flush_buf(struct record_file *file)
 {
-	size_t done = 0;
+	ssize_t ret = file->err ? 0 : writen(file->fd, file->buf, file->len);
 
-	while (!file->err && done < file->len) {
-		ssize_t ret = write(file->fd, file->buf + done, file->len - done);
-
-		if (ret < 0 && errno == EINTR)
-			continue;
-		if (ret <= 0)
-			file->err = ret ? -errno : -EIO;
-		else
-			done += ret;
-	}
+	if (!file->err && ret != (ssize_t)file->len)
+		file->err = ret < 0 ? -errno : -EIO;
 	file->len = 0;
 	if (file->idle)
 		file->idle(file->arg);

@@ -24,6 +24,7 @@
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
+#include "persistent.h"
 #include "record-live.h"
 #include "string2.h"
 #include "units.h"
@@ -31,9 +32,6 @@
 
 /* The longest output of unit_number__scnprintf_exact() for 64 bits */
 #define SIZE_LEN	24
-
-/* The kernel makes no larger buffers. */
-#define MAX_SIZE	((u64)SZ_1G)
 
 u64 record_memory__parse_size(const char *str)
 {
@@ -114,8 +112,8 @@ int record_memory__share(struct evlist *evlist, u64 size)
 		       nr, limit);
 		return -EINVAL;
 	}
-	if (each > MAX_SIZE) {
-		unit_number__scnprintf_exact(limit, sizeof(limit), nr * MAX_SIZE);
+	if (each > PERSISTENT_MAX_BUFFER) {
+		unit_number__scnprintf_exact(limit, sizeof(limit), nr * PERSISTENT_MAX_BUFFER);
 		pr_err("-M is more than 1G for each of %" PRIu64 " buffers: give it %s or less.\n",
 		       nr, limit);
 		return -EINVAL;
@@ -141,7 +139,8 @@ int record_memory__check(struct evlist *evlist)
 
 u64 record_memory__each(struct evlist *evlist, u64 size)
 {
-	return clamp(size / nr_buffers(evlist), (u64)evlist->overwrite_size, MAX_SIZE);
+	return clamp(size / nr_buffers(evlist), (u64)evlist->overwrite_size,
+		     PERSISTENT_MAX_BUFFER);
 }
 
 u64 record_memory__size(struct evlist *evlist)

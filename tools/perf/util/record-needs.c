@@ -14,7 +14,6 @@
 #include <linux/kernel.h>
 #include <linux/time64.h>
 #include <linux/zalloc.h>
-#include <internal/lib.h>
 #include <perf/event.h>
 #include <perf/mmap.h>
 #include <sys/stat.h>
@@ -153,15 +152,6 @@ static int add_sample(struct record_needs *needs, struct evlist *evlist, union p
 	return err;
 }
 
-static void copy_out(const struct perf_mmap *map, u64 pos, void *to, size_t size)
-{
-	const void *data = map->base + page_size;
-	size_t begin = pos & map->mask, part = min(size, (size_t)map->mask + 1 - begin);
-
-	memcpy(to, data + begin, part);
-	memcpy(to + part, data, size - part);
-}
-
 /* Walk from the newest record to the oldest, which the kernel overwrites next. */
 static int look_at(struct record_needs *needs, struct evlist *evlist, struct perf_mmap *map,
 		   void (*idle)(void *arg), void *arg)
@@ -181,12 +171,13 @@ static int look_at(struct record_needs *needs, struct evlist *evlist, struct per
 			end = 0;
 		if ((s64)(end - pos) < (s64)sizeof(event.header))
 			break;
-		copy_out(map, pos, &event.header, sizeof(event.header));
+		perf_mmap__copy(map, pos, sizeof(event.header), &event.header);
 		if (event.header.size < sizeof(event.header) ||
 		    (s64)(end - pos) < event.header.size)
 			break;
 		if (event.header.type == PERF_RECORD_SAMPLE) {
-			copy_out(map, pos, &event, min_t(size_t, event.header.size, sizeof(event)));
+			perf_mmap__copy(map, pos, min_t(size_t, event.header.size, sizeof(event)),
+					&event);
 			if (event.header.type == PERF_RECORD_SAMPLE)
 				err = add_sample(needs, evlist, &event);
 		}

@@ -18,6 +18,8 @@ test_names() {
 		       perf record -P "$name" -e cpu-clock -a
 	done
 	refuse "a word of the parser" "means" perf record -P period -e cpu-clock -a
+	refuse "a name of the kernel" "the kernel has reserved it" \
+	       perf record -P error_log -e cpu-clock -a
 }
 
 # Users of the old meaning of -P (--period) are told to use --period.
@@ -32,6 +34,10 @@ test_old_meaning() {
 	refuse "an empty list of CPUs" "-C takes a list of CPUs, as in -C 0-3,8: not ''" \
 	       perf record -P "$ns" -e cpu-clock -C ""
 	refuse "no target" "$period_hint" perf record -P "$ns" -e cpu-clock
+	perf record -a -P ls --dry-run > "$tmp/out" 2>&1 || :
+	says "a command without events" "$period_hint"
+	perf record -a -P ls -e cpu-clock --dry-run > "$tmp/out" 2>&1 || :
+	same "nothing of a command with events" 0 "$(grep -c -- "$period_hint" "$tmp/out")"
 }
 
 # Options that make no sense for events without a process and without a file
@@ -97,7 +103,7 @@ test_large() {
 	local size
 
 	for size in 2G 4G 16G 128G; do
-		refuse "-m $size" "no memory for a buffer of $size on each CPU" \
+		refuse "-m $size" "at most 1G, not $size: choose a smaller size with -m" \
 		       perf record -P "$ns" -e cpu-clock -a -m "$size"
 		check "nothing is left of it" gone "$ns"
 		refuse "-m $size without -P" "failed to mmap" \

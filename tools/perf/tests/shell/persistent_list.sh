@@ -367,6 +367,13 @@ test_cgroup() {
 	asked "its id" True 2
 	rmdir "$root/$ns"
 	check "delete" perf ctl -d "$ns"
+
+	mkdir "$root/$ns"$'\e[7m'
+	check "create" perf record -P "$ns" -e cpu-clock -a -G "$ns"$'\e[7m' -m 1
+	check "list" perf ctl -l "$ns"
+	says "a name that does not control the terminal" "  */$ns?\[7m$"
+	rmdir "$root/$ns"$'\e[7m'
+	check "delete" perf ctl -d "$ns"
 }
 
 # The filter of a tracepoint is listed.

@@ -123,6 +123,14 @@ test_order() {
 	same "numbers" "$all_gamma" "$(merged)"
 }
 
+# The name of a host does not control the terminal.
+test_controls() {
+	check "read on a host with U+009B" \
+	      on_host $'a\302\233b' perf ctl -r "${ns}_alpha" -o "$tmp/controls.data"
+	check "merge" merge "$tmp/controls.data"
+	same "lines of the host" 8 "$(grep -c '^a??b ' "$tmp/merged")"
+}
+
 # The times are the same as those that perf script prints.
 test_time() {
 	TZ=UTC merge "$alpha"
@@ -271,6 +279,7 @@ test_refused() {
 
 record_machines
 test_order
+test_controls
 test_time
 test_offsets
 test_output

@@ -58,6 +58,24 @@ test_dead_process() {
 	check "the name of a short one" grep -q "^ *${marker##*/} .*$exec_event" "$tmp/script"
 }
 
+# perf raises its limit of open files if there are many events, but not that of the command.
+test_limit() {
+	local events="" limit i
+
+	for ((i = 0; i < 100; i++)); do
+		events+=,$exec_event
+	done
+	check "create" perf record -P "$ns" -e "${events#,}" -C 0
+	limit="ulimit -Sn 60; perf"
+	check "read with a command" sh -c \
+	      "$limit record -e persistent/$ns/ -o '$data' sh -c 'ulimit -Sn > $tmp/limit'"
+	same "its limit of open files" 60 "$(cat "$tmp/limit")"
+	check "count with a command" sh -c \
+	      "$limit stat -e persistent/$ns/ sh -c 'ulimit -Sn > $tmp/limit'"
+	same "its limit of open files" 60 "$(cat "$tmp/limit")"
+	check "delete" perf ctl -d "$ns"
+}
+
 build_ids() {
 	perf buildid-list -i "$data" | sort
 }
@@ -85,5 +103,6 @@ test_creator_killed
 test_two_readers
 test_command
 test_dead_process
+test_limit
 test_build_ids
 exit "$failed"

@@ -348,7 +348,7 @@ test_links() {
 	take 1
 	eventually "it is saved" has_saved 1
 	finish_saving
-	says "what is not used" "WARNING: .*/\.$ns\.marks is not a regular file"
+	says "what is not used" "WARNING: .*/\.$ns\.marks is ignored: it is not a regular file"
 	same "where the link leads" precious "$(cat "$victim")"
 	same "the marks" "regular file" "$(stat -c %F "$dir/.$ns.marks")"
 	whole 1
@@ -377,6 +377,18 @@ test_foreign() {
 	finish_saving
 	same "the others" "" "$(grep -e "\.[78]$" "$tmp/ran")"
 	check "they are still there" test -e "${name/.1./.7.}" -a -L "${name/.1./.8.}"
+
+	# As if all snapshots had been saved
+	sed -i "s/ .*/ 9 9/" "$dir/.$ns.marks"
+	chown 65534 "$dir/.$ns.marks"
+	save
+	take 3
+	eventually "nobody else says what was saved" has_saved "1 2 3 7 8"
+	finish_saving
+	says "whose marks are not used" "WARNING: .*/\.$ns\.marks is ignored: it belongs to another user"
+	chown 65534 "$dir/.$ns.lock"
+	refuse "a lock of somebody else" "$dir/.$ns.lock: it belongs to the user " \
+	       timeout 60 perf ctl save "$ns" --to "$dir"
 }
 
 # A limit of files with room for the descriptor of a snapshot, but not for a pipe as well

@@ -70,7 +70,7 @@ test_missing() {
 	refuse "no number" "--since takes a number" perf ctl wait "$ns" --since "$ns.3"
 	status=0
 	perf ctl wait "$ns" --since 11 --timeout 100ms > "$tmp/out" 2>&1 || status=$?
-	same "exit status when nothing comes" 2 "$status"
+	same "exit status when nothing comes" 124 "$status"
 }
 
 # A snapshot that is deleted before perf ctl wait sees it is reported, too.

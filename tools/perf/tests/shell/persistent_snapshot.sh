@@ -256,6 +256,7 @@ test_refused() {
 	refuse "too many to keep" "from 1 to 1024" perf ctl -s --keep 1025 "$ns"
 	refuse "too many spares" "from 0 to 64" perf ctl --spares 65 "$ns"
 	refuse "a size that is none" "as in -m 2M" perf ctl --resize "$ns" -m much
+	same "lines about it" 1 "$(wc -l < "$tmp/said")"
 	refuse "a size and no verb" "-m belongs to --resize" perf ctl -s "$ns" -m 2M
 	refuse "no size" "needs a size" perf ctl --resize "$ns"
 	refuse "keep and another verb" "cannot be used together" perf ctl --clear --keep 3 "$ns"
@@ -267,7 +268,7 @@ test_refused() {
 	refuse "to count it" "no counts" perf stat -e "persistent/$ns.$last/" -a true
 
 	number 41
-	refuse "more memory than there is" "Nothing is lost" perf ctl --resize "$ns" -m 256G
+	refuse "a size that cannot be read" "at most 1G, not 2G" perf ctl --resize "$ns" -m 2G
 	if [ -w "$max_persistent" ]; then
 		max=$(cat "$max_persistent")
 		echo 1 > "$max_persistent"

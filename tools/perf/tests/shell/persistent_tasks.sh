@@ -183,6 +183,59 @@ test_follow() {
 	check "delete" perf ctl -d "$ns" "$ns.*"
 }
 
+# A program whose processes map the file of the first argument 19,200 times in all
+build_hog() {
+	gcc -O1 -o "$1" -x c - <<-EOC
+	#include <fcntl.h>
+	#include <stdio.h>
+	#include <sys/mman.h>
+	#include <unistd.h>
+	int main(int argc, char **argv)
+	{
+		int fd = open(argv[1], O_RDONLY);
+
+		for (int i = 0; i < 400; i++) {
+			if (mmap(NULL, 1, PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+				return 1;
+		}
+		for (int i = 1; i < 48; i++) {
+			if (!fork())
+				return getchar() == EOF;
+		}
+		fopen(argv[2], "w");
+		return getchar() == EOF;
+	}
+	EOC
+}
+
+# The maps of some tasks do not push out the names of later ones.
+test_many_maps() {
+	local dir=$tmp hog
+
+	build_hog "$tmp/hog" > "$tmp/out" 2>&1 || { cat "$tmp/out"; return; }
+	while [ ${#dir} -lt 3600 ]; do
+		dir+=/$(printf '%0200d' 0)
+	done
+	mkdir -p "$dir"
+	echo > "$dir/file"
+	mkfifo "$tmp/hog_ends"
+	"$tmp/hog" "$dir/file" "$tmp/hog_runs" < "$tmp/hog_ends" &
+	hog=$!
+	exec 3> "$tmp/hog_ends"
+	eventually "tasks with many maps" test -e "$tmp/hog_runs"
+	old_start many_maps
+	check "create" perf record -P "$ns" -e cpu-clock:u -F 499 -a
+	says "it says what is missing" "does not keep all names and maps of the existing tasks"
+	says "and why" "there are too many"
+	old_work many_maps 1
+	old_end
+	exec 3>&-
+	wait "$hog"
+	check "read" perf record -e "persistent/$ns/" -o "$data" -k
+	same "names of the later task" "${prog##*/}" \
+	     "$(perf script -i "$data" -F comm --pid "$old" 2> /dev/null | sort -u | xargs)"
+}
+
 # If there is no room for the names of tasks, the namespace is still created.
 test_not_kept() {
 	local cpus limit
@@ -203,5 +256,6 @@ test_not_kept() {
 test_older
 test_snapshots
 test_follow
+test_many_maps
 test_not_kept
 exit "$failed"

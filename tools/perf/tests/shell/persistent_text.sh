@@ -47,6 +47,24 @@ test_parts() {
 	     "$(perf ctl show "$ns.1" --last 1h | marks_in -)"
 }
 
+# A task cannot hide its records with a name that looks like another line.
+test_names() {
+	local as_function="$tmp/=> one_function" as_time=$tmp/$'\1\1\1\1-1 [9] 1.1:'
+
+	cp "$(type -P true)" "$as_function"
+	cp "$as_function" "$as_time"
+	check "create another one" perf record -P "${ns}_names" -a -m 64K -e "$exec_event"
+	"$as_function"
+	"$as_time"
+	check "show" sh -c "perf ctl show '${ns}_names' > '$tmp/names'"
+	same "records of a name like a function" 1 "$(grep -c "^ => one_function-" "$tmp/names")"
+	check "show all CPUs" sh -c "perf ctl show '${ns}_names' \
+		-C '$(cat /sys/devices/system/cpu/possible)' > '$tmp/names'"
+	same "records of a name like a time" 1 \
+	     "$(grep -c '^\\001\\001\\001\\001-1 \[9\] 1\.1:-' "$tmp/names")"
+	check "delete it" perf ctl -d "${ns}_names"
+}
+
 # followed NUMBER: true if at least NUMBER marks were printed
 followed() {
 	[ "$(marks_in "$tmp/followed")" -ge "$1" ]
@@ -86,6 +104,7 @@ mark 7
 check "stop it" perf ctl --stop "$ns"
 test_mounts
 test_errors
+test_names
 test_parts
 test_follow
 exit "$failed"

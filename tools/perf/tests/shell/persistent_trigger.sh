@@ -343,7 +343,7 @@ test_wait() {
 	says "what the command knows" "^$ns,$ns.11,$"
 
 	start_waiting --timeout 100ms -- sh -c "$command"
-	waited 2
+	waited 124
 	says "that it was in vain" "within 100ms"
 
 	start_waiting -- "$tmp/nothing"
@@ -432,6 +432,21 @@ test_nobody() {
 	       "${nobody[@]}" "$tmp/perf" ctl -t "$ns" --remove 1
 }
 
+# If the record of the trigger itself cannot be written, perf says so.
+test_no_record() {
+	local add=(perf ctl -t "$ns" --when "$number_event" --do stop) nr
+
+	keep_numbers "$ns" -a -m 64K
+	nr=$(strace -qq -o "$tmp/trace" -e trace=ioctl "${add[@]}" > "$tmp/out" 2>&1 &&
+		grep '^ioctl(' "$tmp/trace" | grep -n SET_OUTPUT | head -n 1 | cut -d : -f 1)
+	[ "$nr" ] || { echo "strace does not work: not tested"; return; }
+	remove 1
+	check "add one" strace -qq -o "$tmp/trace" -e trace=ioctl \
+	      -e inject=ioctl:error=EINVAL:when="$nr" "${add[@]}"
+	says "what is missing" "WARNING: when '$ns' stops, it will lack the record"
+	check "delete" perf ctl -d "$ns"
+}
+
 keep_numbers "$ns" -a -m 64K
 test_snapshot
 test_after
@@ -447,4 +462,5 @@ test_words
 test_refused
 test_nobody
 test_wait_deleted
+test_no_record
 exit "$failed"

@@ -179,6 +179,8 @@ test_usage() {
 	names "$prefix*" > "$tmp/before"
 	refuse "a tab as a note" "--note takes printable characters only" \
 	       perf ctl snapshot "$ns" --note $'a\tb'
+	refuse "U+009B as a note" "--note takes printable characters only" \
+	       perf ctl snapshot "$ns" --note $'a\302\233b'
 	same "no snapshot is taken" "$(cat "$tmp/before")" "$(names "$prefix*")"
 	refuse "to show a CPU that it has not" "no event of '$ns' is on these CPUs" \
 	       perf ctl show "$ns" -C "$(getconf _NPROCESSORS_CONF)"

@@ -92,6 +92,18 @@ test_damaged() {
 	dump 1
 	number 2
 	dump 2
+	make_unknown "$(sample 1)"
+	stop USR2
+	same "all with a known event" "1 2" "$(numbers "$base")"
+	same "parts stay" "perf.data $all_parts perf.data.sample" "$(parts)"
+	check "it is said" grep -q "$base lacks what is left out of its parts" "$log"
+	clean
+
+	start -a -M 1M
+	number 1
+	dump 1
+	number 2
+	dump 2
 	truncate -s 50 "$(sample 1)"
 	stop USR2
 	same "all without the one that has no header" "1 2" "$(numbers "$base")"
@@ -292,8 +304,8 @@ test_cut() {
 	dump 1
 	stop KILL
 	truncate -s -100 "$aux"
-	check "join" perf data join -o "$tmp/joined" "$aux" "$(sample 1)"
-	says "it is said" "WARNING: the end of $aux is damaged or missing"
+	refuse "join" "WARNING: some of $aux is damaged or missing" \
+		perf data join -o "$tmp/joined" "$aux" "$(sample 1)"
 	same "number" 1 "$(numbers "$tmp/joined")"
 	rm "$tmp/joined"
 	start -a -M 1M

@@ -11,10 +11,13 @@ require_numbers
 
 out=$tmp/out.data
 
-# record FILE: record the numbers 1 to 5 of a task with a name
+# record FILE [OPTION...]: record the numbers 1 to 5 of a task with a name
 record() {
+	local file=$1
+
+	shift
 	# shellcheck disable=SC2016 # for the other shell
-	perf record -q -o "$1" -e "$number_event" --filter "$number_filter" -a \
+	perf record -q -o "$file" -e "$number_event" --filter "$number_filter" "$@" -a \
 		bash -c 'for i in 1 2 3 4 5; do kill -0 $(($1 + i)); done; true' - "$number_base" \
 		2> /dev/null
 }
@@ -50,9 +53,19 @@ test_killed() {
 	head -c $((end - 3)) "$data" > "$tmp/killed"
 	printf '\0\0\0\0\0\0\0\0' |
 		dd of="$tmp/killed" bs=1 seek=48 conv=notrunc status=none
-	check "a file of a perf that was killed" perf data join -o "$out" "$tmp/killed" "$data"
-	says "it is said" "WARNING: the end of $tmp/killed is damaged or missing"
+	refuse "a file of a perf that was killed" "WARNING: some of $tmp/killed is damaged or missing" \
+		perf data join -o "$out" "$tmp/killed" "$data"
 	same "samples" "1 2 3 4 5" "$(numbers "$out")"
+	rm "$out"
+}
+
+# No perf can print a record whose event the file does not describe.
+test_unknown() {
+	record "$tmp/unknown" -e dummy
+	make_unknown "$tmp/unknown"
+	refuse "an unknown event" "WARNING: some of $tmp/unknown is damaged or missing" \
+		perf data join -o "$out" "$tmp/unknown"
+	same "samples" "2 3 4 5" "$(numbers "$out")"
 	rm "$out"
 }
 
@@ -98,6 +111,8 @@ test_output() {
 	refuse "a file that is there" "Cannot write $out: File exists" \
 		perf data join -o "$out" "$data"
 	same "it stays" mine "$(cat "$out")"
+	refuse "the same before files are read" "Cannot write $out: File exists" \
+		perf data join -o "$out" "$tmp/none"
 	rm "$out"
 	ln -s "$tmp/elsewhere" "$out"
 	refuse "a link" "Cannot write $out: File exists" perf data join -o "$out" "$data"
@@ -126,6 +141,7 @@ record "$tmp/other"
 
 test_doubles
 test_killed
+test_unknown
 test_crafted
 test_refused
 test_output

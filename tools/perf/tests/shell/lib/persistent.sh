@@ -258,6 +258,19 @@ is_in() {
 	LC_ALL=C grep -qaP $lines "$bytes" "$1"
 }
 
+# make_unknown FILE: give the first sample in FILE the id of an event that FILE does not have
+make_unknown() {
+	local begin size at
+
+	read -r begin size < <(od -An -t u8 -j 40 -N 16 "$1")
+	# The upper half of the second number is the size of the record, which begins with its type.
+	at=$(od -An -v -t u4 -w8 -j "$begin" -N "$size" "$1" | awk -v at="$begin" '
+		!left { if ($1 == 9) { print at + 8; exit } left = int($2 / 65536) }
+		{ left -= 8; at += 8 }')
+	printf '\377\377\377\377\377\377\377\377' |
+		dd of="$1" bs=1 seek="$at" conv=notrunc status=none
+}
+
 # eventually WHAT COMMAND...: check that COMMAND succeeds within a minute
 eventually() {
 	local what=$1

@@ -35,7 +35,6 @@ static struct record_opts record_opts = {
 	.user_interval	= ULLONG_MAX,
 	.freq		= 4000,
 	.target		= {
-		.uid		= UINT_MAX, /* per CPU, not for one user */
 		.uses_mmap	= true,
 		.default_per_cpu = true,
 	},
@@ -67,15 +66,30 @@ static int parse_add_filter(const struct option *opt, const char *str, int unset
 	return parse_filter(opt, str, unset);
 }
 
+static int parse_call_graph(const struct option *opt, const char *arg, int unset)
+{
+	return record_opts__parse_callchain(opt->value, &callchain_param, arg, unset);
+}
+
+/* Keep the mode of a config file. */
+static int parse_callchain(const struct option *opt, const char *arg __maybe_unused, int unset)
+{
+	if (callchain_param.record_mode != CALLCHAIN_NONE) {
+		callchain_param.enabled = true;
+		return 0;
+	}
+	return record_opts__parse_callchain(opt->value, &callchain_param, "fp", unset);
+}
+
 const struct option ctl_add_options[] = {
 	OPT_CALLBACK('e', "event", &events_args, "event",
 		     "event to add, see 'perf list'", parse_events_option_new_evlist),
 	OPT_CALLBACK(0, "filter", &evlist, "filter", "filter of the event before it",
 		     parse_add_filter),
-	OPT_CALLBACK_NOOPT('g', NULL, &callchain_param, NULL,
-			   "record call chains, by frame pointers", &record_callchain_opt),
+	OPT_CALLBACK_NOOPT('g', NULL, &record_opts, NULL,
+			   "record call chains, by frame pointers", parse_callchain),
 	OPT_CALLBACK(0, "call-graph", &record_opts, "mode[,size]",
-		     "record call chains: fp, dwarf or lbr", &record_parse_callchain_opt),
+		     "record call chains: fp, dwarf or lbr", parse_call_graph),
 	OPT_U64('c', "count", &record_opts.user_interval, "sample every Nth event"),
 	OPT_CALLBACK('F', "freq", &record_opts, "freq or 'max'",
 		     "sample at this frequency, in Hz", record__parse_freq),
@@ -86,7 +100,7 @@ const struct option ctl_add_options[] = {
 
 bool perf_ctl__add_has_event(void)
 {
-	return evlist && evlist->core.nr_entries;
+	return evlist && evlist__nr_entries(evlist);
 }
 
 static int check_label(void)
@@ -140,6 +154,6 @@ int perf_ctl__add(int nr_names __maybe_unused, const char **names)
 		err = ns ? persistent_ns__add_events(ns, &opts) : -ENOENT;
 		persistent_ns__close(ns);
 	}
-	evlist__delete(evlist);
+	evlist__put(evlist);
 	return err;
 }

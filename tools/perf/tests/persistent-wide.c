@@ -112,7 +112,7 @@ static int check_type(u64 type)
 	attr.sample_type |= left_out;
 	evsel = evsel__new(&attr);
 	if (!evlist || !evsel) {
-		evsel__delete(evsel);
+		evsel__put(evsel);
 		goto out;
 	}
 
@@ -120,11 +120,11 @@ static int check_type(u64 type)
 	evlist__add(evlist, evsel);
 	if (left_out != (LEFT_OUT & ~type) || perf_evsel__alloc_id(&evsel->core, 1, 1))
 		goto out;
-	perf_evlist__id_add(&evlist->core, &evsel->core, 0, 0, TEST_ID);
+	perf_evlist__id_add(evlist__core(evlist), &evsel->core, 0, 0, TEST_ID);
 	err = check_record(evlist, /*is_sample=*/true, type, left_out) ?:
 	      check_record(evlist, /*is_sample=*/false, type, left_out);
 out:
-	evlist__delete(evlist);
+	evlist__put(evlist);
 	return err;
 }
 

@@ -246,7 +246,7 @@ static int add_evsel(struct evlist *evlist, const struct join_file *file, u64 po
 		return -ENOMEM;
 	id = file->map + ids.offset;
 	for (u64 i = 0; i < ids.size / sizeof(u64); i++)
-		perf_evlist__id_add(&evlist->core, &evsel->core, 0, i, id[i]);
+		perf_evlist__id_add(evlist__core(evlist), &evsel->core, 0, i, id[i]);
 	return 0;
 }
 
@@ -259,7 +259,7 @@ static bool has_times(struct evlist *evlist)
 		    !evsel->core.attr.sample_id_all)
 			return false;
 	}
-	return evlist->core.nr_entries > 0;
+	return evlist__nr_entries(evlist) > 0;
 }
 
 static int make_evlist(struct data_join *join)
@@ -517,7 +517,7 @@ void data_join__exit(struct data_join *join)
 		unmap_file(&join->files[i]);
 	zfree(&join->files);
 	zfree(&join->records);
-	evlist__delete(join->evlist);
+	evlist__put(join->evlist);
 }
 
 /*

@@ -32,6 +32,7 @@
 #include "persistent-control.h"
 #include "persistent-keep.h"
 #include "record.h"
+#include "stat.h"
 #include "target.h"
 #include "units.h"
 #include "util.h"
@@ -93,9 +94,9 @@ static int check_event(const struct add *add, struct evsel *evsel)
 		       "the oldest records: leave out the term.\n", name);
 		return -EINVAL;
 	}
-	if (add->opts->label && add->opts->evlist->core.nr_entries > 1) {
+	if (add->opts->label && evlist__nr_entries(add->opts->evlist) > 1) {
 		pr_err("--label names one event, but -e has %d: add them one at a time.\n",
-		       add->opts->evlist->core.nr_entries);
+		       evlist__nr_entries(add->opts->evlist));
 		return -EINVAL;
 	}
 	return 0;
@@ -211,7 +212,7 @@ static void add__config(const struct add *add)
 		record->use_clockid = add->model->attr.use_clockid;
 		record->clockid = add->model->attr.clockid;
 	}
-	evlist__uniquify_name(evlist);
+	evlist__uniquify_evsel_names(evlist, &stat_config);
 	persistent_keep__config(evlist, record);
 }
 
@@ -258,7 +259,7 @@ static int add__collect(struct add *add)
 	evlist__for_each_entry(evlist, evsel) {
 		int before = add->nr_joiners;
 		struct perf_cpu cpu;
-		int idx;
+		unsigned int idx;
 
 		add__label(add, evsel, label, sizeof(label));
 		perf_cpu_map__for_each_cpu(cpu, idx, evsel->core.cpus) {

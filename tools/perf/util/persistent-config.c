@@ -44,7 +44,7 @@ int evlist__check_sample_types(struct evlist *evlist)
 {
 	struct evsel *evsel;
 
-	if (evlist->core.nr_entries < 2)
+	if (evlist__nr_entries(evlist) < 2)
 		return 0;
 
 	evlist__for_each_entry(evlist, evsel) {
@@ -97,7 +97,8 @@ static int config_clock(struct evlist *evlist, struct record_opts *opts)
  * Options say how to make events. They apply to the events beside the attached ones.
  * If there are none of these, refuse options that would have no effect.
  */
-int evlist__config_attached(struct evlist *evlist, struct record_opts *opts)
+int evlist__config_attached(struct evlist *evlist, struct record_opts *opts,
+			    const char *uid_str)
 {
 	struct target *target = &opts->target;
 	int err = config_clock(evlist, opts);
@@ -111,7 +112,7 @@ int evlist__config_attached(struct evlist *evlist, struct record_opts *opts)
 			return -EINVAL;
 		}
 
-		if (target->pid || target->tid || target->uid_str || target->per_thread) {
+		if (target->pid || target->tid || uid_str || target->per_thread) {
 			pr_err("A namespace is read as a whole: select processes in the report, not with -p, -t, -u or --per-thread.\n");
 			return -EINVAL;
 		}

@@ -33,6 +33,7 @@
 #include <linux/time64.h>
 #include "cap.h"
 #include "debug.h"
+#include "perf.h"
 #include "persistent.h"
 #include "time-utils.h"
 #include "util.h"
@@ -97,9 +98,7 @@ int persistent__check_note(const char *option, const char *note)
  */
 static void err_no_more_buffers(const struct persistent_ns *ns, const char *what)
 {
-	bool used_root;
-
-	if (ns->owner_uid == geteuid() || perf_cap__capable(CAP_IPC_LOCK, &used_root))
+	if (ns->owner_uid == geteuid() || perf_cap__capable(CAP_IPC_LOCK))
 		pr_err("Cannot %s '%s': its buffers would exceed what its owner may lock.\n"
 		       "Nothing is lost. Delete snapshots, or create the namespace again with a higher\n"
 		       "'ulimit -l' or kernel.perf_event_mlock_kb.\n", what, ns->name);

@@ -184,7 +184,7 @@ static struct evsel *event_list__new_evsel(const struct event_list *list, int nr
 
 	/* The reader puts these fields back into the records. */
 	attr.sample_type |= left_out;
-	evsel = evsel__new_idx(&attr, evlist->core.nr_entries);
+	evsel = evsel__new_idx(&attr, evlist__nr_entries(evlist));
 	if (!evsel || !cpus || perf_evsel__attach(&evsel->core, cpus))
 		goto out_err;
 
@@ -199,7 +199,7 @@ static struct evsel *event_list__new_evsel(const struct event_list *list, int nr
 	return evsel;
 out_err:
 	perf_cpu_map__put(cpus);
-	evsel__delete(evsel);
+	evsel__put(evsel);
 	return NULL;
 }
 
@@ -225,7 +225,7 @@ static int attach_member(struct evlist *evlist, struct evsel *evsel,
 	if (fd < 0)
 		return err_attach(fd, ns, "open an event");
 
-	perf_evlist__attach_fd(&evlist->core, &evsel->core,
+	perf_evlist__attach_fd(evlist__core(evlist), &evsel->core,
 			       perf_cpu_map__idx(evsel->core.cpus, cpu), fd, member->id);
 	return fd;
 }
@@ -436,7 +436,7 @@ static int attach_all(struct evlist *evlist, struct persistent *persistent)
 
 		tracking |= evsel->tracking;
 		evlist__remove(evlist, evsel);
-		evsel__delete(evsel);
+		evsel__put(evsel);
 	}
 
 	if (tracking)

@@ -26,8 +26,10 @@
 
 static int count_cpus(const struct persistent_ns *ns)
 {
-	int nr = perf_cpu_map__max(cpu_map__online()).cpu + 1;
+	struct perf_cpu_map *online = perf_cpu_map__new_online_cpus();
+	int nr = perf_cpu_map__max(online).cpu + 1;
 
+	perf_cpu_map__put(online);
 	for (int i = 0; i < ns->nr_members; i++)
 		nr = max(nr, ns->members[i].cpu + 1);
 	return nr;
@@ -50,7 +52,7 @@ static int event__init(struct persistent_event *event,
 
 static void event__exit(struct persistent_event *event)
 {
-	evsel__delete(event->evsel);
+	evsel__put(event->evsel);
 	bitmap_free(event->offline);
 	bitmap_free(event->missing);
 }
@@ -86,25 +88,29 @@ static void event__find_missing(const struct persistent_info *info,
 				struct persistent_event *event)
 {
 	struct persistent_member *first = event->first;
+	struct perf_cpu_map *online;
 	struct perf_pmu *pmu = NULL;
 	struct perf_cpu cpu;
 	bool all = true;
-	int idx;
+	unsigned int idx;
 
 	if (!info->ns->all_cpus || first->flags & PERF_PERSIST_ATTR_WITHHELD)
 		return;
 
-	perf_cpu_map__for_each_cpu(cpu, idx, cpu_map__online())
+	online = perf_cpu_map__new_online_cpus();
+	perf_cpu_map__for_each_cpu(cpu, idx, online)
 		all &= test_bit(cpu.cpu, event->cpus);
 	if (all)
-		return;
+		goto out;
 
 	pmu = attr__pmu(&first->attr);
-	perf_cpu_map__for_each_cpu(cpu, idx, cpu_map__online()) {
+	perf_cpu_map__for_each_cpu(cpu, idx, online) {
 		if (!test_bit(cpu.cpu, event->cpus) &&
 		    (!pmu || !pmu->cpus || perf_cpu_map__has(pmu->cpus, cpu)))
 			__set_bit(cpu.cpu, event->missing);
 	}
+out:
+	perf_cpu_map__put(online);
 }
 
 static int info__add_event(struct persistent_info *info, int nr)

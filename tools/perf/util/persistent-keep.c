@@ -29,6 +29,7 @@
 #include "persistent-tasks.h"
 #include "persistent-wide.h"
 #include "record.h"
+#include "stat.h"
 #include "units.h"
 #include "util.h"
 
@@ -65,8 +66,9 @@ static int keep__check_cpus(const struct persistent_keep *keep)
 {
 	struct perf_cpu_map *online, *cpus;
 	struct perf_cpu cpu;
+	unsigned int idx;
 	char list[256];
-	int idx, err = 0;
+	int err = 0;
 
 	if (!keep->opts->target.cpu_list)
 		return 0;
@@ -171,7 +173,7 @@ static struct evlist *keep__new_sideband(const struct persistent_keep *keep)
 
 	if (evlist__create_maps(evlist, &keep->opts->target) ||
 	    !evlist__add_dummy_on_all_cpus(evlist)) {
-		evlist__delete(evlist);
+		evlist__put(evlist);
 		return NULL;
 	}
 
@@ -203,7 +205,7 @@ static int keep__open(const struct persistent_keep *keep, struct evlist *evlist,
 
 static void keep__print_events(const struct persistent_keep *keep, const char *keeps)
 {
-	struct perf_cpu_map *cpus = keep->evlist->core.all_cpus;
+	struct perf_cpu_map *cpus = evlist__core(keep->evlist)->all_cpus;
 	struct evsel *evsel;
 	char list[256];
 
@@ -211,7 +213,8 @@ static void keep__print_events(const struct persistent_keep *keep, const char *k
 		memcpy(list + sizeof(list) - sizeof("..."), "...", sizeof("..."));
 
 	fprintf(stderr, "[ perf record: '%s' %s %d event%s on CPU %s:", keep->name, keeps,
-		keep->evlist->core.nr_entries, keep->evlist->core.nr_entries > 1 ? "s" : "", list);
+		evlist__nr_entries(keep->evlist),
+		evlist__nr_entries(keep->evlist) > 1 ? "s" : "", list);
 	evlist__for_each_entry(keep->evlist, evsel)
 		fprintf(stderr, " %s", evsel__name(evsel));
 	fprintf(stderr, " ]\n");
@@ -284,8 +287,8 @@ static void keep__print_would_keep(const struct persistent_keep *keep, struct ev
 
 	keep__print_events(keep, "would keep");
 	print_kept_bytes(size, sideband_size,
-			 size * perf_cpu_map__nr(keep->evlist->core.all_cpus) +
-			 sideband_size * perf_cpu_map__nr(sideband->core.all_cpus));
+			 size * perf_cpu_map__nr(evlist__core(keep->evlist)->all_cpus) +
+			 sideband_size * perf_cpu_map__nr(evlist__core(sideband)->all_cpus));
 	fprintf(stderr, "[ perf record: --dry-run: nothing was created ]\n");
 }
 
@@ -302,7 +305,7 @@ static int keep__open_and_publish(const struct persistent_keep *keep, struct evl
 		tasks_bytes = persistent__keep_tasks(id, keep->name, keep->opts,
 						     evlist__id_hdr_size(sideband));
 	if (!err)
-		persistent__note_command(id, &perf_env);
+		persistent__note_command(id, keep->env);
 	if (!err && !quiet)
 		keep__print(keep, tasks_bytes);
 	return err;
@@ -323,13 +326,13 @@ int persistent_keep__run(const struct persistent_keep *keep)
 
 	keep->opts->overwrite = true;
 	keep->opts->sample_identifier = true;
-	evlist__uniquify_name(keep->evlist);
+	evlist__uniquify_evsel_names(keep->evlist, &stat_config);
 
 	if (keep->dry_run)
 		keep__print_would_keep(keep, sideband);
 	else
 		err = keep__open_and_publish(keep, sideband);
 
-	evlist__delete(sideband);
+	evlist__put(sideband);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct evlist;
+struct perf_env;
 struct record_opts;
 
 /* The events and options of perf record -P */
@@ -13,6 +14,7 @@ struct persistent_keep {
 	const char		*name;
 	struct evlist		*evlist;
 	struct record_opts	*opts;
+	const struct perf_env	*env;		/* has the command line */
 	bool			dry_run;
 	/* Open the events, with buffers of @pages each. Prints its own errors. */
 	int			(*open)(void *arg, struct evlist *evlist, unsigned int pages);

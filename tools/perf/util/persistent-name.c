@@ -44,9 +44,7 @@ static const char *terms__event(const struct parse_events_terms *terms)
 	term = list_first_entry(&terms->terms, struct parse_events_term, list);
 	if (term->type_term == PARSE_EVENTS__TERM_TYPE_RAW)
 		return term->val.str;
-	if (term->type_term == PARSE_EVENTS__TERM_TYPE_USER ||
-	    term->type_term == PARSE_EVENTS__TERM_TYPE_LEGACY_CACHE ||
-	    term->type_term == PARSE_EVENTS__TERM_TYPE_HARDWARE)
+	if (parse_events_term__names_event(term))
 		return term->config;
 	return NULL;
 }
@@ -57,7 +55,7 @@ static bool parsed_as_event(const char *name)
 	bool ret;
 
 	parse_events_terms__init(&terms);
-	ret = !parse_events_terms(&terms, name, /*input=*/NULL) && terms__event(&terms);
+	ret = !parse_events_terms(&terms, name) && terms__event(&terms);
 	parse_events_terms__exit(&terms);
 	return ret;
 }

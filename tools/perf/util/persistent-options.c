@@ -104,7 +104,7 @@ static const char * const not_with_keep[] = {
 	"num-thread-synthesize", "proc-map-timeout", "vmlinux", "kcore", "buildid-all",
 	"no-buildid", "no-buildid-cache", "compression-level", "aio", "affinity",
 	"threads", "mmap-flush", "no-buffering", "realtime", "delay", "control",
-	"snapshot", "aux-sample", "off-cpu", "setup-filter",
+	"snapshot", "aux-sample", "off-cpu", "off-cpu-thresh", "setup-filter", "latency",
 	"last", "from", "to",
 	NULL
 };

@@ -34,7 +34,7 @@ bool persistent_record__has_vital_features(struct perf_session *session)
 	struct perf_header *header = &session->header;
 
 #ifdef HAVE_LIBTRACEEVENT
-	if (have_tracepoints(&session->evlist->core.entries) &&
+	if (have_tracepoints(&evlist__core(session->evlist)->entries) &&
 	    !perf_header__has_feat(header, HEADER_TRACING_DATA)) {
 		pr_err("failed to write the formats of the tracepoints\n");
 		return false;

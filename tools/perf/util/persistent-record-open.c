@@ -163,7 +163,7 @@ static int record__check_formats(struct persistent_record *record)
 	int fd, err, status = 0;
 	char *path;
 
-	if (!have_tracepoints(&record->evlist->core.entries))
+	if (!have_tracepoints(&evlist__core(record->evlist)->entries))
 		return 0;
 
 	path = get_tracing_file("events/header_page");
@@ -265,7 +265,7 @@ int persistent_record__attach(struct persistent_record *record, struct evlist *e
 	return record__check_kill(record) ?:
 	       record__check_formats(record) ?:
 	       record__init_slice(record, output) ?:
-	       evlist__config_attached(evlist, opts);
+	       evlist__config_attached(evlist, opts, output->uid_str);
 }
 
 void persistent_record__exit(struct persistent_record *record)

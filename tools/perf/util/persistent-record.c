@@ -278,8 +278,8 @@ static u64 rounds_size(u64 bytes)
 static int record__try_newest(struct persistent_record *record, u64 room)
 {
 	/* It may be the second try. */
-	record->evlist->first_sample_time = 0;
-	record->evlist->last_sample_time = 0;
+	evlist__set_first_sample_time(record->evlist, 0);
+	evlist__set_last_sample_time(record->evlist, 0);
 
 	return persistent_slice__push_newest(record->slice, room, record__push, record) ?:
 	       record->finish_round(record->rec) ?:

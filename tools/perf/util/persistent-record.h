@@ -53,12 +53,13 @@ struct persistent_record {
 	int			(*finish_output)(struct record *rec);
 };
 
-/* Options of the command line about the output */
+/* Options of the command line about the output, and -u */
 struct persistent_record_output {
 	const char	*path;			/* NULL: perf.data */
 	u64		max_size;		/* 0: unlimited */
 	bool		timestamp_filename;
 	bool		switch_output;
+	const char	*uid_str;		/* of -u; NULL: all users */
 };
 
 /* Replace each persistent/NS/ of @evlist by the events of that namespace. */

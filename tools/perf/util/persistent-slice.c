@@ -186,7 +186,7 @@ int persistent__now_and_wall(const struct perf_event_attr *like, u64 *now, u64 *
 	err = fd < 0 ? -errno : read_first_time(evsel, fd, now, wall);
 	if (fd >= 0)
 		close(fd);
-	evsel__delete(evsel);
+	evsel__put(evsel);
 	return err;
 }
 
@@ -219,8 +219,7 @@ static u64 slice__end(struct persistent_slice *slice, const struct evsel *attach
 		return now;
 
 	/* The evlist gets these only later, when it has all events. */
-	slice->evlist->id_pos = attached->id_pos;
-	slice->evlist->is_pos = attached->is_pos;
+	evlist__set_id_pos_of(slice->evlist, attached);
 	newest = persistent_reader__newest(slice->persistent->reader, slice->evlist);
 	return min(now, max(now > ago ? now - ago : 0, newest));
 }

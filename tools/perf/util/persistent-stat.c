@@ -52,7 +52,8 @@ int evsel__read_attached_lost(struct evsel *evsel, int cpu_map_idx, u64 *lost)
 static int evsel__start_attached(struct evsel *evsel)
 {
 	struct perf_counts *start = perf_counts__new(evsel__nr_cpus(evsel), 1);
-	int idx, err = 0;
+	unsigned int idx;
+	int err = 0;
 
 	if (!start)
 		return -ENOMEM;

@@ -242,7 +242,7 @@ static int ns__id_hdr_size(const struct persistent_ns *ns)
 		return -ENOMEM;
 	if (member->attr.sample_id_all)
 		size = evsel__id_hdr_size(evsel);
-	evsel__delete(evsel);
+	evsel__put(evsel);
 	return size;
 }
 

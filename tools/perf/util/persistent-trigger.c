@@ -318,7 +318,8 @@ const struct persistent_member *persistent_ns__find_ring(const struct persistent
 static int redirect(const struct persistent_ns *ns, struct evsel *evsel)
 {
 	struct perf_cpu cpu;
-	int idx, nr_failed = 0;
+	unsigned int idx;
+	int nr_failed = 0;
 
 	perf_cpu_map__for_each_cpu(cpu, idx, evsel->core.cpus) {
 		const struct persistent_member *ring = persistent_ns__find_ring(ns, cpu.cpu);
@@ -363,7 +364,7 @@ static int open_events(const struct persistent_ns *ns, struct evlist *evlist,
 	/* A snapshot needs no such record: other events have recorded what happened. */
 	const struct persistent_member *model = trigger->action == PERF_TRIGGER_DO_STOP ?
 						persistent_ns__find_ring(ns, -1) : NULL;
-	struct target target = { .uid = UINT_MAX, .system_wide = true };
+	struct target target = { .system_wide = true };
 	struct evsel *evsel;
 	char msg[BUFSIZ];
 	int nr_failed = 0, err = evlist__create_maps(evlist, &target);
@@ -506,8 +507,8 @@ int persistent_ns__add_trigger(struct persistent_ns *ns, struct perf_event_trigg
 	      add_filter(evlist, opts->filter) ?:
 	      open_events(ns, evlist, trigger, count) ?:
 	      ns__add_with_events(ns, trigger, evlist);
-	*nr_events = evlist->core.nr_entries;
-	evlist__delete(evlist);
+	*nr_events = evlist__nr_entries(evlist);
+	evlist__put(evlist);
 	if (!err)
 		tell_offline(ns);
 	return err;

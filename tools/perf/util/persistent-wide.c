@@ -30,12 +30,14 @@
  * which tracepoints have a count, but in its own code only these do. If one in a module has a
  * count, each of its hits makes as many samples as it counts.
  */
-static bool evsel__has_count(const struct evsel *evsel)
+static bool evsel__has_count(struct evsel *evsel)
 {
 #ifdef HAVE_LIBTRACEEVENT
-	if (evsel->tp_format)
-		return !strcmp(evsel->tp_format->system, "sched") &&
-		       strstarts(evsel->tp_format->name, "sched_stat_");
+	const struct tep_event *tp_format = evsel__tp_format(evsel);
+
+	if (tp_format)
+		return !strcmp(tp_format->system, "sched") &&
+		       strstarts(tp_format->name, "sched_stat_");
 #endif
 	return true;
 }

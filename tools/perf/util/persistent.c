@@ -85,9 +85,7 @@ const char *persistent__help_perfmon(void)
 
 int persistent__check_perfmon(void)
 {
-	bool used_root;
-
-	if (perf_cap__capable(CAP_PERFMON, &used_root))
+	if (perf_cap__capable(CAP_PERFMON))
 		return 0;
 
 	pr_err("Keeping events in the kernel needs CAP_PERFMON: %s.\n", persistent__help_perfmon());

@@ -197,7 +197,8 @@ u64 persistent__ended_ns_ago(const struct persistent *persistent);
 bool evlist__all_attached(struct evlist *evlist);
 int evsel__check_unchanged(struct evsel *evsel);
 int evlist__check_sample_types(struct evlist *evlist);
-int evlist__config_attached(struct evlist *evlist, struct record_opts *opts);
+int evlist__config_attached(struct evlist *evlist, struct record_opts *opts,
+			    const char *uid_str);
 
 /* persistent-stat.c */
 int evsel__read_attached(struct evsel *evsel, int cpu_map_idx);

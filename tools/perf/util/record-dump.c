@@ -216,8 +216,8 @@ static int prepare_all(struct record_dump *dump, struct evlist *evlist,
 {
 	int err = 0;
 
-	for (int i = 0; i < evlist->core.nr_mmaps && !err; i++) {
-		struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
+	for (int i = 0; i < evlist__core(evlist)->nr_mmaps && !err; i++) {
+		struct perf_mmap *map = &evlist__overwrite_mmap(evlist)[i].core;
 
 		if (map->base)
 			err = prepare_copy(dump, map, only_new);
@@ -235,7 +235,8 @@ int record_dump__copy(struct record_dump *dump, struct evlist *evlist,
 	int err;
 
 	*dump = (struct record_dump) { .idle = dump->idle, .arg = dump->arg };
-	dump->copies = calloc(evlist->core.nr_mmaps + grow->nr_olds, sizeof(*dump->copies));
+	dump->copies = calloc(evlist__core(evlist)->nr_mmaps + grow->nr_olds,
+			      sizeof(*dump->copies));
 	if (!dump->copies)
 		return -ENOMEM;
 
@@ -308,7 +309,7 @@ static int add_kernel_map(const struct perf_tool *tool, union perf_event *event,
  */
 static void find_kernel_maps(struct kernel_maps *maps, const struct machine *host)
 {
-	struct machine *machine = machine__new_host();
+	struct machine *machine = machine__new_host(host->env);
 
 	/* The records have the same sample_id trailer as others. */
 	if (machine)
@@ -355,8 +356,8 @@ static int prepare(void *arg)
 	dump->nr_samples = 0;
 	for (int i = 0; i < dump->nr_copies; i++)
 		look_through(dump, work->evlist, dump->copies[i].buf, dump->copies[i].size);
-	work->evlist->first_sample_time = dump->first;
-	work->evlist->last_sample_time = dump->last;
+	evlist__set_first_sample_time(work->evlist, dump->first);
+	evlist__set_last_sample_time(work->evlist, dump->last);
 	if (!evlist__exclude_kernel(work->evlist))
 		find_kernel_maps(work->maps, &work->session->machines.host);
 	if (!work->maps->size && !dump->size)

@@ -46,7 +46,7 @@
 
 static bool is_per_thread(struct evlist *evlist)
 {
-	return perf_cpu_map__has_any_cpu_or_is_empty(evlist->core.user_requested_cpus);
+	return perf_cpu_map__has_any_cpu_or_is_empty(evlist__core(evlist)->user_requested_cpus);
 }
 
 /* Open the event that owns a buffer. If possible, it is not of a task that may end. */
@@ -59,7 +59,8 @@ static int open_owner(struct evlist *evlist, int idx, struct perf_cpu cpu)
 		.write_backward	= 1,
 		.exclude_kernel	= 1,
 	};
-	pid_t pid = perf_thread_map__pid(evlist->core.threads, is_per_thread(evlist) ? idx : 0);
+	pid_t pid = perf_thread_map__pid(evlist__core(evlist)->threads,
+					 is_per_thread(evlist) ? idx : 0);
 	enum rlimit_action set_rlimit = NO_CHANGE;
 	struct evsel *evsel;
 	int fd;
@@ -134,7 +135,7 @@ static void free_buffer(struct perf_mmap *map)
 /* Unmap the event first: only an event that is not mapped can write to another buffer. */
 static int take_over_first(struct record_grow *grow, struct evlist *evlist, int idx)
 {
-	struct perf_mmap *map = &evlist->overwrite_mmap[idx].core, new;
+	struct perf_mmap *map = &evlist__overwrite_mmap(evlist)[idx].core, new;
 	size_t size = (size_t)map->mask + 1;
 	int err;
 
@@ -159,7 +160,7 @@ int record_grow__begin(struct record_grow *grow, struct evlist *evlist)
 	u64 now = rdclock();
 	int err = 0;
 
-	grow->nr = evlist->core.nr_mmaps;
+	grow->nr = evlist__core(evlist)->nr_mmaps;
 	grow->buffers = calloc(grow->nr, sizeof(*grow->buffers));
 	if (!grow->buffers)
 		return -ENOMEM;
@@ -170,7 +171,7 @@ int record_grow__begin(struct record_grow *grow, struct evlist *evlist)
 
 	grow->max_each = rounddown_pow_of_two(record_memory__each(evlist, grow->max_size));
 	for (int i = 0; i < grow->nr && !err; i++) {
-		if (evlist->overwrite_mmap[i].core.base)
+		if (evlist__overwrite_mmap(evlist)[i].core.base)
 			err = take_over_first(grow, evlist, i);
 	}
 	if (err) {
@@ -196,7 +197,7 @@ static int keep_old(struct record_grow *grow, const struct perf_mmap *map)
 static int replace(struct record_grow *grow, struct evlist *evlist, int idx, u64 size,
 		   struct record_live *live)
 {
-	struct perf_mmap *map = &evlist->overwrite_mmap[idx].core, new;
+	struct perf_mmap *map = &evlist__overwrite_mmap(evlist)[idx].core, new;
 	int err = keep_old(grow, map) ?: make_buffer(evlist, idx, map->cpu, size, &new);
 
 	if (err)
@@ -223,9 +224,9 @@ static u64 whole_size(struct evlist *evlist)
 {
 	u64 size = 0;
 
-	for (int i = 0; i < evlist->core.nr_mmaps; i++) {
-		if (evlist->overwrite_mmap[i].core.base)
-			size += (u64)evlist->overwrite_mmap[i].core.mask + 1;
+	for (int i = 0; i < evlist__core(evlist)->nr_mmaps; i++) {
+		if (evlist__overwrite_mmap(evlist)[i].core.base)
+			size += (u64)evlist__overwrite_mmap(evlist)[i].core.mask + 1;
 	}
 	return size;
 }
@@ -233,7 +234,7 @@ static u64 whole_size(struct evlist *evlist)
 static void grow_buffer(struct record_grow *grow, struct evlist *evlist, int idx,
 			struct record_live *live)
 {
-	u64 size = 2 * ((u64)evlist->overwrite_mmap[idx].core.mask + 1);
+	u64 size = 2 * ((u64)evlist__overwrite_mmap(evlist)[idx].core.mask + 1);
 	struct record_grow_buffer *buf = &grow->buffers[idx];
 	char all[24], each[24];
 	int err;
@@ -284,7 +285,7 @@ void record_grow__look(struct record_grow *grow, struct evlist *evlist, struct r
 
 	drop_olds(grow, now);
 	for (int i = 0; i < grow->nr; i++) {
-		const struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
+		const struct perf_mmap *map = &evlist__overwrite_mmap(evlist)[i].core;
 		struct record_grow_buffer *buf = &grow->buffers[i];
 
 		if (!map->base)

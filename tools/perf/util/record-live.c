@@ -72,8 +72,8 @@ static int join(struct record_live *live, const struct perf_mmap *map)
 static bool is_of_cpus(struct evlist *evlist, struct target *target)
 {
 	return target__has_cpu(target) && !target__has_task(target) &&
-	       perf_thread_map__nr(evlist->core.threads) == 1 &&
-	       perf_thread_map__pid(evlist->core.threads, 0) == -1;
+	       perf_thread_map__nr(evlist__core(evlist)->threads) == 1 &&
+	       perf_thread_map__pid(evlist__core(evlist)->threads, 0) == -1;
 }
 
 void record_live__join(struct record_live *live, struct evlist *evlist, struct target *target)
@@ -86,8 +86,8 @@ void record_live__join(struct record_live *live, struct evlist *evlist, struct t
 		return;
 	}
 
-	for (int i = 0; i < evlist->core.nr_mmaps && !err; i++) {
-		const struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
+	for (int i = 0; i < evlist__core(evlist)->nr_mmaps && !err; i++) {
+		const struct perf_mmap *map = &evlist__overwrite_mmap(evlist)[i].core;
 
 		if (map->base)
 			err = join(live, map);
@@ -216,8 +216,8 @@ static void tell_offline(struct record_live *live, const struct perf_mmap *map)
 /* The events of a CPU that goes offline are not installed there again. */
 void record_live__tell_offline(struct record_live *live, struct evlist *evlist)
 {
-	for (int i = 0; i < evlist->core.nr_mmaps && live->on; i++) {
-		if (evlist->overwrite_mmap[i].core.base)
-			tell_offline(live, &evlist->overwrite_mmap[i].core);
+	for (int i = 0; i < evlist__core(evlist)->nr_mmaps && live->on; i++) {
+		if (evlist__overwrite_mmap(evlist)[i].core.base)
+			tell_offline(live, &evlist__overwrite_mmap(evlist)[i].core);
 	}
 }

@@ -73,11 +73,11 @@ static u64 nr_buffers(struct evlist *evlist)
 
 	evlist__for_each_entry(evlist, evsel) {
 		if (!evsel__is_dummy_event(evsel))
-			cpus = perf_cpu_map__merge(cpus, evsel->core.cpus);
+			perf_cpu_map__merge(&cpus, evsel->core.cpus);
 	}
 
 	if (perf_cpu_map__has_any_cpu_or_is_empty(cpus))
-		nr = perf_thread_map__nr(evlist->core.threads);
+		nr = perf_thread_map__nr(evlist__core(evlist)->threads);
 	else
 		nr = perf_cpu_map__nr(cpus);
 	perf_cpu_map__put(cpus);
@@ -119,7 +119,7 @@ int record_memory__share(struct evlist *evlist, u64 size)
 		return -EINVAL;
 	}
 
-	evlist->overwrite_size = roundup_pow_of_two(each);
+	evlist__set_overwrite_size(evlist, roundup_pow_of_two(each));
 	return 0;
 }
 
@@ -139,13 +139,13 @@ int record_memory__check(struct evlist *evlist)
 
 u64 record_memory__each(struct evlist *evlist, u64 size)
 {
-	return clamp(size / nr_buffers(evlist), (u64)evlist->overwrite_size,
+	return clamp(size / nr_buffers(evlist), (u64)evlist__overwrite_size(evlist),
 		     PERSISTENT_MAX_BUFFER);
 }
 
 u64 record_memory__size(struct evlist *evlist)
 {
-	return nr_buffers(evlist) * evlist->overwrite_size;
+	return nr_buffers(evlist) * evlist__overwrite_size(evlist);
 }
 
 void record_memory__print(struct evlist *evlist, const struct record_live *live, bool daemon)
@@ -154,7 +154,7 @@ void record_memory__print(struct evlist *evlist, const struct record_live *live,
 	char all[SIZE_LEN], each[SIZE_LEN];
 
 	unit_number__scnprintf_exact(all, sizeof(all), record_memory__size(evlist));
-	unit_number__scnprintf_exact(each, sizeof(each), evlist->overwrite_size);
+	unit_number__scnprintf_exact(each, sizeof(each), evlist__overwrite_size(evlist));
 	if (live->on)
 		fprintf(stderr, "[ perf record: recording goes on while memory is copied ]\n");
 	else

@@ -198,8 +198,8 @@ int record_needs__look(struct record_needs *needs, struct evlist *evlist,
 	for (int i = 0; i < needs->nr_files; i++)
 		needs->since = min(needs->since, needs->files[i].first);
 
-	for (int i = 0; i < evlist->core.nr_mmaps && !err; i++) {
-		struct perf_mmap *map = &evlist->overwrite_mmap[i].core;
+	for (int i = 0; i < evlist__core(evlist)->nr_mmaps && !err; i++) {
+		struct perf_mmap *map = &evlist__overwrite_mmap(evlist)[i].core;
 
 		if (map->base)
 			err = look_at(needs, evlist, map, idle, arg);

@@ -35,7 +35,7 @@ int record_memory__open(struct record_memory *memory)
 
 	if (err)
 		return err;
-	memory->joined = malloc(memory->evlist->core.mmap_len);
+	memory->joined = malloc(evlist__core(memory->evlist)->mmap_len);
 	if (!memory->joined) {
 		pr_err("Not enough memory for a copy of a buffer.\n");
 		return -ENOMEM;
@@ -357,8 +357,8 @@ int record_memory__finish_daemon(struct record_memory *memory)
 	struct record_header header;
 	int err = record_aux__flush(aux);
 
-	memory->evlist->first_sample_time = 0;
-	memory->evlist->last_sample_time = 0;
+	evlist__set_first_sample_time(memory->evlist, 0);
+	evlist__set_last_sample_time(memory->evlist, 0);
 	if (err) {
 		memory__tell_lost(memory);
 	} else {

@@ -83,7 +83,7 @@ static int set_up(struct record_trigger *trigger, struct evlist *evlist,
 		.no_inherit	  = opts->no_inherit,
 		.default_interval = 1,
 	};
-	struct target all = { .system_wide = true, .uses_mmap = true, .uid = UINT_MAX };
+	struct target all = { .system_wide = true, .uses_mmap = true };
 	struct evsel *evsel;
 
 	if (trigger->map_path) {
@@ -93,8 +93,9 @@ static int set_up(struct record_trigger *trigger, struct evlist *evlist,
 		if (evlist__create_maps(trigger->evlist, &all))
 			return -ENOMEM;
 	} else {
-		perf_evlist__set_maps(&trigger->evlist->core, evlist->core.user_requested_cpus,
-				      evlist->core.threads);
+		perf_evlist__set_maps(evlist__core(trigger->evlist),
+				      evlist__core(evlist)->user_requested_cpus,
+				      evlist__core(evlist)->threads);
 	}
 
 	evlist__for_each_entry(trigger->evlist, evsel) {
@@ -127,7 +128,7 @@ static int open_all(struct record_trigger *trigger)
 		pr_err("Cannot set the filter of --trigger: %m\n");
 		return err;
 	}
-	if (evlist__mmap(trigger->evlist, BUFFER_PAGES)) {
+	if (evlist__do_mmap(trigger->evlist, BUFFER_PAGES)) {
 		err = -errno;
 		pr_err("Cannot map the event of --trigger: %m\n");
 		return err;
@@ -142,7 +143,8 @@ static int put_in_map(struct record_trigger *trigger)
 	struct bpf_map_info info = {};
 	u32 len = sizeof(info);
 	struct perf_cpu cpu;
-	int map, err, idx;
+	unsigned int idx;
+	int map, err;
 
 	trigger->map_fd = bpf_obj_get(trigger->map_path);
 	map = trigger->map_fd;
@@ -159,8 +161,9 @@ static int put_in_map(struct record_trigger *trigger)
 	}
 	perf_cpu_map__for_each_cpu(cpu, idx, evsel->core.cpus) {
 		int fd = evsel__cpu_fd(evsel, idx);
+		u32 key = cpu.cpu;
 
-		if (bpf_map_update_elem(map, &cpu.cpu, &fd, BPF_ANY)) {
+		if (bpf_map_update_elem(map, &key, &fd, BPF_ANY)) {
 			err = -errno;
 			pr_err("Cannot put an event for CPU %d into %s: %m\n", cpu.cpu,
 			       trigger->map_path);
@@ -196,7 +199,7 @@ int record_trigger__open(struct record_trigger *trigger, struct evlist *evlist,
 
 int record_trigger__add_to_poll(struct record_trigger *trigger, struct fdarray *fda)
 {
-	const struct fdarray *own = trigger->evlist ? &trigger->evlist->core.pollfd : NULL;
+	const struct fdarray *own = trigger->evlist ? &evlist__core(trigger->evlist)->pollfd : NULL;
 
 	for (int i = 0; own && i < own->nr; i++) {
 		if (fdarray__add(fda, own->entries[i].fd, POLLIN, fdarray_flag__nonfilterable) < 0)
@@ -221,12 +224,11 @@ static bool is_own(struct evlist *evlist, const union perf_event *event)
 void record_trigger__look(struct record_trigger *trigger)
 {
 	union perf_event *event;
+	struct perf_mmap *map;
 
-	if (!trigger->evlist || !trigger->evlist->mmap)
+	if (!trigger->evlist)
 		return;
-	for (int i = 0; i < trigger->evlist->core.nr_mmaps; i++) {
-		struct perf_mmap *map = &trigger->evlist->mmap[i].core;
-
+	perf_evlist__for_each_mmap(evlist__core(trigger->evlist), map, /*overwrite=*/false) {
 		if (!map->base || perf_mmap__read_init(map) < 0)
 			continue;
 		while ((event = perf_mmap__read_event(map))) {
@@ -268,6 +270,6 @@ void record_trigger__exit(struct record_trigger *trigger)
 {
 	if (trigger->map_path && trigger->map_fd > 0)
 		close(trigger->map_fd);
-	evlist__delete(trigger->evlist);
+	evlist__put(trigger->evlist);
 	*trigger = (struct record_trigger) {};
 }

@@ -77,7 +77,7 @@ make_kernel()
 # Build perf without parts that need special packages or take long to build.
 make_perf()
 {
-	local -a without=(BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1)
+	local -a without=(BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_RUST=1 NO_SHELLCHECK=1)
 
 	if [ -n "$arch_name" ]; then
 		# perf would find this machine's Python.

@@ -9,6 +9,7 @@
 #include "debug.h"
 #include "evlist.h"
 #include "evsel.h"
+#include "evsel_config.h"
 #include "record.h"
 
 /* Are all events of @evlist attached ones, which somebody else made? */
@@ -23,12 +24,24 @@ bool evlist__all_attached(struct evlist *evlist)
 	return true;
 }
 
+/* One kind of term only notes that the user has chosen the config. */
+static bool evsel__has_terms(const struct evsel *evsel)
+{
+	const struct evsel_config_term *term;
+
+	list_for_each_entry(term, &evsel->config_terms, list) {
+		if (term->type != EVSEL__CONFIG_TERM_USR_CHG_CONFIG)
+			return true;
+	}
+	return false;
+}
+
 /* An event that runs already cannot be changed. */
 int evsel__check_unchanged(struct evsel *evsel)
 {
 	struct perf_event_attr *attr = &evsel->core.attr;
 
-	if (list_empty(&evsel->config_terms) && !evsel->cgrp && !evsel->filter &&
+	if (!evsel__has_terms(evsel) && !evsel->cgrp && !evsel->filter &&
 	    list_empty(&evsel->bpf_filters) && evsel__is_group_leader(evsel) &&
 	    evsel->core.nr_members <= 1 && !evsel->precise_max && !attr->precise_ip &&
 	    !attr->exclude_user && !attr->exclude_kernel && !attr->exclude_hv)

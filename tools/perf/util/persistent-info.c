@@ -24,12 +24,10 @@
 #include "pmu.h"
 #include "pmus.h"
 
-static int count_cpus(const struct persistent_ns *ns)
+static int count_cpus(const struct persistent_ns *ns, const struct perf_cpu_map *online)
 {
-	struct perf_cpu_map *online = perf_cpu_map__new_online_cpus();
 	int nr = perf_cpu_map__max(online).cpu + 1;
 
-	perf_cpu_map__put(online);
 	for (int i = 0; i < ns->nr_members; i++)
 		nr = max(nr, ns->members[i].cpu + 1);
 	return nr;
@@ -88,7 +86,6 @@ static void event__find_missing(const struct persistent_info *info,
 				struct persistent_event *event)
 {
 	struct persistent_member *first = event->first;
-	struct perf_cpu_map *online;
 	struct perf_pmu *pmu = NULL;
 	struct perf_cpu cpu;
 	bool all = true;
@@ -97,20 +94,17 @@ static void event__find_missing(const struct persistent_info *info,
 	if (!info->ns->all_cpus || first->flags & PERF_PERSIST_ATTR_WITHHELD)
 		return;
 
-	online = perf_cpu_map__new_online_cpus();
-	perf_cpu_map__for_each_cpu(cpu, idx, online)
+	perf_cpu_map__for_each_cpu(cpu, idx, info->online)
 		all &= test_bit(cpu.cpu, event->cpus);
 	if (all)
-		goto out;
+		return;
 
 	pmu = attr__pmu(&first->attr);
-	perf_cpu_map__for_each_cpu(cpu, idx, online) {
+	perf_cpu_map__for_each_cpu(cpu, idx, info->online) {
 		if (!test_bit(cpu.cpu, event->cpus) &&
 		    (!pmu || !pmu->cpus || perf_cpu_map__has(pmu->cpus, cpu)))
 			__set_bit(cpu.cpu, event->missing);
 	}
-out:
-	perf_cpu_map__put(online);
 }
 
 static int info__add_event(struct persistent_info *info, int nr)
@@ -302,9 +296,10 @@ int persistent_info__init(struct persistent_info *info, const char *name)
 	if (err)
 		return err;
 
-	err = persistent_ns__list(info->ns);
+	info->online = perf_cpu_map__new_online_cpus();
+	err = info->online ? persistent_ns__list(info->ns) : -ENOMEM;
 	if (!err) {
-		info->nr_cpus = count_cpus(info->ns);
+		info->nr_cpus = count_cpus(info->ns, info->online);
 		info->age = persistent_ns__age_ns(info->ns);
 		err = info__init_events(info);
 	}
@@ -334,6 +329,8 @@ void persistent_info__exit(struct persistent_info *info)
 	zfree(&info->cpus);
 	zfree(&info->offline);
 	zfree(&info->missing);
+	perf_cpu_map__put(info->online);
+	info->online = NULL;
 	persistent_ns__close(info->ns);
 	info->ns = NULL;
 }

@@ -8,6 +8,7 @@
 #include "persistent-sort.h"
 
 struct evsel;
+struct perf_cpu_map;
 struct persistent_trigger;
 struct persistent_member;
 struct persistent_ns;
@@ -56,6 +57,7 @@ struct persistent_info {
 	int			nr_rings;
 	struct persistent_trigger *triggers;
 	int			nr_triggers;
+	struct perf_cpu_map	*online;	/* CPUs that are online */
 	int			nr_cpus;	/* highest CPU number, plus 1 */
 	unsigned long		*cpus;		/* of events that are not side-band */
 	unsigned long		*offline;	/* CPUs of these that are offline */

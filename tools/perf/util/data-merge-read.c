@@ -231,8 +231,8 @@ static int reader__send(struct reader *reader, u64 time)
 	return 0;
 }
 
-static int process_sample(const struct perf_tool *tool, union perf_event *event __maybe_unused,
-			  struct perf_sample *sample, struct evsel *evsel, struct machine *machine)
+int merge__add_sample(const struct perf_tool *tool, struct perf_sample *sample,
+		      struct evsel *evsel, struct machine *machine)
 {
 	struct reader *reader = container_of(tool, struct reader, tool);
 	struct thread *thread;
@@ -257,37 +257,9 @@ static int process_sample(const struct perf_tool *tool, union perf_event *event 
 	return reader__send(reader, sample->time);
 }
 
-/* Ignore HEADER_LAST_FEATURE, which only marks the end of the features. */
-static int process_feature(struct perf_session *session, union perf_event *event)
-{
-	return event->feat.feat_id < HEADER_LAST_FEATURE ?
-	       perf_event__process_feature(session, event) : 0;
-}
-
-/* Process records of tasks for their names, and the records that a stream begins with. */
-static void reader__init_tool(struct reader *reader)
-{
-	struct perf_tool *tool = &reader->tool;
-
-	perf_tool__init(tool, /*ordered_events=*/true);
-	tool->ordering_requires_timestamps = true;
-	tool->no_warn = true;
-	tool->sample = process_sample;
-	tool->comm = perf_event__process_comm;
-	tool->fork = perf_event__process_fork;
-	tool->exit = perf_event__process_exit;
-	tool->attr = perf_event__process_attr;
-	tool->event_update = perf_event__process_event_update;
-	tool->feature = process_feature;
-	tool->id_index = perf_event__process_id_index;
-#ifdef HAVE_LIBTRACEEVENT
-	tool->tracing_data = perf_event__process_tracing_data;
-#endif
-}
-
 static void reader__count_lost(struct reader *reader)
 {
-	const struct events_stats *stats = &reader->session->evlist->stats;
+	const struct events_stats *stats = evlist__stats(reader->session->evlist);
 
 	reader->info->nr_lost = stats->total_lost + stats->total_lost_samples +
 					stats->total_dropped_samples + stats->nr_unknown_id;
@@ -297,7 +269,7 @@ static int reader__run(struct reader *reader)
 {
 	int err;
 
-	reader__init_tool(reader);
+	merge__init_tool(&reader->tool);
 	reader->session = perf_session__new(&reader->data, &reader->tool);
 	if (IS_ERR(reader->session)) {
 		pr_err("Cannot read '%s': copy it again if it differs from what 'perf record' wrote, or leave it out.\n",

@@ -8,6 +8,10 @@
 #include <linux/types.h>
 
 struct data_merge_opts;
+struct evsel;
+struct machine;
+struct perf_sample;
+struct perf_tool;
 
 /* Shared memory in which the process that reads a file describes the file */
 struct merge_info {
@@ -28,5 +32,11 @@ struct merge_line {
 /* Write the text of each sample into @pipe. Reports errors itself. */
 int merge__read_file(const char *path, const struct data_merge_opts *opts,
 		     struct merge_info *info, FILE *pipe);
+
+/* data-merge-tool.c: have @tool call merge__add_sample() for each sample. */
+void merge__init_tool(struct perf_tool *tool);
+/* @tool is part of the reader of a file. */
+int merge__add_sample(const struct perf_tool *tool, struct perf_sample *sample,
+		      struct evsel *evsel, struct machine *machine);
 
 #endif /* __PERF_DATA_MERGE_READ_H */

@@ -3,6 +3,7 @@
 """Tables of what scripts/bench.sh has measured.
 
 usage: table.py table DIR JSON    instructions, also to JSON
+       table.py beside JSON JSON  what "table" wrote for two kernels
        table.py check DIR STORED  fail if the recording path has grown
        table.py store DIR STORED
        table.py times DIR         by the clock
@@ -211,6 +212,24 @@ def table(directory, path):
           f'LTTng: {version or "there is none"}. Also in {path}.')
 
 
+def beside(*paths):
+    """Plain perf and namespaces, on kernels that are not the same."""
+    runs = []
+    for path in paths:
+        with open(path) as f:
+            runs.append(json.load(f))
+    records = [{entry['row']: entry for entry in run['record']} for run in runs]
+    heads = ('plain', 'overwrite', 'persistent')
+    print(f'\n{"Instructions an event":32}' +
+          ''.join(f'{run["about"]["kernel"]:>34}' for run in runs))
+    print(f'{"":32}' + ''.join(f'{head:>11}' for head in heads).rjust(34) * 2)
+    for row, first in records[0].items():
+        if all(row in record for record in records):
+            print(f'{first["name"]:32}' +
+                  ''.join(columns((record[row][key] for key in heads), '11.0f').rjust(34)
+                          for record in records))
+
+
 def check(directory, path, store=False):
     results, setup = read(f'{directory}/check'), about(directory)
     now = {config: {row: round(instructions(results, config, row), 1)
@@ -305,6 +324,9 @@ def main():
     verb, *args = sys.argv[1:] or ['']
     if verb == 'table' and len(args) == 2:
         return table(*args)
+    if verb == 'beside' and len(args) == 2:
+        beside(*args)
+        return 0
     if verb in ('check', 'store') and len(args) == 2:
         return check(*args, store=verb == 'store')
     if verb == 'times' and len(args) == 1:

@@ -18,11 +18,14 @@
 set -euo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
-out=$top/build/bench
-kernel=$top/build/kernel-bench
-base=$top/build/kernel-bench-base
+. "$top/scripts/base-lib.sh"
+out=$base_build/bench
+kernel=$base_build/kernel-bench
+base=$base_build/kernel-bench-base
 configs="$top/configs/vm.config $top/configs/bench.config"
-snapshot=$top/build/kernel-snapshot
+snapshot=$base_build/kernel-snapshot
+stored=$base_dir/bench/stored.json
+perf=$base_perf/perf
 snapshot_configs="$configs $top/configs/snapshot.config"
 rows=${BENCH_ROWS:-getppid pipe kprobe two filter chain clock}
 load=$out/load
@@ -35,11 +38,11 @@ build_kernel()
 
 build_base()
 {
-	local linux=$top/build/linux-base
+	local linux=$base_build/linux-base
 
 	if [ ! -e "$linux/Makefile" ]; then
-		git -C "$top/build/linux" worktree prune
-		git -C "$top/build/linux" worktree add -f -q --detach "$linux" base
+		git -C "$base_build/linux" worktree prune
+		git -C "$base_build/linux" worktree add -f -q --detach "$linux" base
 	fi
 	LINUX=$linux build_kernel "$base" "$configs"
 }
@@ -52,19 +55,19 @@ guest()
 	# shellcheck disable=SC2086 # a list
 	env ${accel:+"VM_ACCEL=$accel"} VM_LOG="$out/vm.log" "$top/scripts/vm.sh" \
 		-s "${cpus:-1}" -k "$k" -t 900 "$top/bench/guest.sh" \
-		-l "$load" -p "$top/build/perf/perf" "$@" "$configs" $rows
+		-l "$load" -p "$perf" "$@" "$configs" $rows
 }
 
 # Get the results of LTTng, if it is available for this kernel.
 lttng()
 {
 	rm -f "$out/lttng" "$out/lttng-version"
-	if ! KERNEL=$kernel "$top/scripts/lttng.sh" "$top/build/lttng" >&2; then
+	if ! LINUX=$base_build/linux KERNEL=$kernel "$top/scripts/lttng.sh" "$base_build/lttng" >&2; then
 		echo 'bench: without LTTng' >&2
 		return
 	fi
-	guest "$kernel" none,lttng -L "$top/build/lttng" >"$out/lttng.new"
-	cp "$top/build/lttng/version" "$out/lttng-version"
+	guest "$kernel" none,lttng -L "$base_build/lttng" >"$out/lttng.new"
+	cp "$base_build/lttng/version" "$out/lttng-version"
 	mv "$out/lttng.new" "$out/lttng"
 }
 
@@ -73,7 +76,7 @@ snapshots()
 {
 	build_kernel "$snapshot" "$snapshot_configs" >&2
 	VM_ACCEL=icount VM_LOG="$out/vm.log" "$top/scripts/vm.sh" -s 1 -k "$snapshot" -t 900 \
-		"$top/bench/snapshot.sh" "$out/snapshot" "$load" "$top/build/perf/perf"
+		"$top/bench/snapshot.sh" "$out/snapshot" "$load" "$perf"
 }
 
 about()
@@ -96,8 +99,8 @@ case ${1-} in
 -t)
 	# QEMU does not emulate well that code is patched while other CPUs run it: a guest
 	# oopses now and then. So these kernels have no patched branches (JUMP_LABEL).
-	kernel=$top/build/kernel
-	base=$top/build/kernel-base
+	kernel=$base_build/kernel
+	base=$base_build/kernel-base
 	configs=$top/configs/vm.config
 	;;
 *)
@@ -117,14 +120,17 @@ case ${1-} in
 	guest "$base" none,overwrite >"$out/base"
 	lttng
 	snapshots >"$out/snapshots"
-	"$top/bench/table.py" table "$out" "$top/build/bench.json"
+	"$top/bench/table.py" table "$out" "$base_build/bench.json"
+	if [ -n "$base_name" ] && [ -e "$top/build/bench.json" ]; then
+		"$top/bench/table.py" beside "$top/build/bench.json" "$base_build/bench.json"
+	fi
 	;;
 -c | -s)
 	about >"$out/about"
 	guest "$kernel" none,overwrite,persistent >"$out/check"
 	case $1 in
-	-c) "$top/bench/table.py" check "$out" "$top/bench/stored.json" ;;
-	-s) "$top/bench/table.py" store "$out" "$top/bench/stored.json" ;;
+	-c) "$top/bench/table.py" check "$out" "$stored" ;;
+	-s) "$top/bench/table.py" store "$out" "$stored" ;;
 	esac
 	;;
 -S)
@@ -159,6 +165,6 @@ case ${1-} in
 	VM_LOG=$out/vm.log "$top/bench/profile.py" --map "$kernel/System.map" --unit $unit \
 		--json "$out/profile-$2-$row.json" -- \
 		"$top/scripts/vm.sh" -s 1 -a nokaslr -k "$kernel" -t 300 \
-		"$top/bench/guest.sh" -w -l "$load" -p "$top/build/perf/perf" "$config" "$row"
+		"$top/bench/guest.sh" -w -l "$load" -p "$perf" "$config" "$row"
 	;;
 esac

@@ -9,7 +9,7 @@
 
 set -uo pipefail
 # make exports these, and each step sets its own.
-unset KERNEL CONFIGS ARCH MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+unset KERNEL CONFIGS ARCH BASE MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 top=$(realpath "$(dirname "$0")/..")
 logs=$top/build/test-all
@@ -54,6 +54,11 @@ step arm64 make -s test ARCH=arm64 TEST_CPUS=4
 step arm64-demo make -s demo ARCH=arm64
 step s390 make -s test ARCH=s390 KERNEL=kunit TEST_CPUS=4
 step s390-demo make -s demo ARCH=s390 KERNEL=kunit
+step 7.3 make -s test BASE=7.3
+step 7.3-demo make -s demo BASE=7.3
+step 7.3-debug make -s test BASE=7.3 KERNEL=debug
+step 7.3-series make -s check-series BASE=7.3
+step 7.3-bench make -s bench BASE=7.3
 step debug make -s test KERNEL=debug
 step kmemleak make -s test KERNEL=kmemleak
 step rounds make -s test-rounds KERNEL=kmemleak

@@ -42,7 +42,7 @@ guest()
 # test_name TEST: its name for perf test, which is the second line of the script
 test_name()
 {
-	sed -n '2s/^# *//p' "$tests/$1.sh"
+	sed -n '2{s/^# *//; s/ (exclusive)$//; p}' "$tests/$1.sh"
 }
 
 guest copy 'torn: [0-9]+ reads' "$top/build/selftests/torn"

@@ -123,7 +123,7 @@ perf | perf-long)
 		[ $stage = "$1" ] || continue
 		[ "$name" != persistent_creator_killed ] || [ "$(nproc)" -eq 1 ] || continue
 		[ $((nr++ % ${part#*/} + 1)) -eq "${part%/*}" ] || continue
-		args+=("$name" "$(sed -n '2s/^# *//p' "$script")")
+		args+=("$name" "$(sed -n '2{s/^# *//; s/ (exclusive)$//; p}' "$script")")
 	done
 	[ ${#args[@]} -gt 0 ] || exit 1
 	perf_tests "${args[@]}"

@@ -25,7 +25,7 @@ bool evlist__all_attached(struct evlist *evlist)
 }
 
 /* One kind of term only notes that the user has chosen the config. */
-static bool evsel__has_terms(const struct evsel *evsel)
+bool evsel__has_terms(const struct evsel *evsel)
 {
 	const struct evsel_config_term *term;
 

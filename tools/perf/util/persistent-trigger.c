@@ -213,7 +213,7 @@ static int check_event(struct evlist *evlist, const char *event)
 			pr_err("'%s' is a group: --when takes a single event.\n", event);
 			return -EINVAL;
 		}
-		if (!list_empty(&evsel->config_terms)) {
+		if (evsel__has_terms(evsel)) {
 			pr_err("'%s' has terms for sampling, but a trigger only counts it: use --count for a period.\n",
 			       event);
 			return -EINVAL;

@@ -195,6 +195,7 @@ u64 persistent__ended_ns_ago(const struct persistent *persistent);
 
 /* persistent-config.c */
 bool evlist__all_attached(struct evlist *evlist);
+bool evsel__has_terms(const struct evsel *evsel);
 int evsel__check_unchanged(struct evsel *evsel);
 int evlist__check_sample_types(struct evlist *evlist);
 int evlist__config_attached(struct evlist *evlist, struct record_opts *opts,

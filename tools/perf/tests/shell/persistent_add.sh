@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl add: events join a namespace that records already
+# perf ctl add: events join a namespace that records already (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them

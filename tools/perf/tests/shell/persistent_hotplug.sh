@@ -1,5 +1,5 @@
 #!/bin/bash
-# namespaces keep the records of CPUs that are offline
+# namespaces keep the records of CPUs that are offline (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them

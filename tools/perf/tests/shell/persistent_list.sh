@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -l lists namespaces as text and as JSON
+# perf ctl -l lists namespaces as text and as JSON (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them

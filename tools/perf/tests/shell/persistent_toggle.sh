@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl --disable, --enable, --stop and --resume switch namespaces
+# perf ctl --disable, --enable, --stop and --resume switch namespaces (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them

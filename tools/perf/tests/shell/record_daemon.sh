@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record --daemon keeps samples in memory, writes a file per incident
+# perf record --daemon keeps samples in memory, writes a file per incident (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the libraries set them

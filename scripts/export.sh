@@ -52,8 +52,9 @@ letter_part()
 # write_letter FILE SERIES: insert the cover letter of SERIES into git's template
 write_letter()
 {
-	local file=$1 letter=$top/patches/$2/cover-letter line subject
+	local file=$1 letter line subject
 
+	letter=$(of_base "patches/$2/cover-letter")
 	subject=$(sed -n 1p "$letter")
 	{
 		sed -e '/^\*\*\* BLURB HERE/,$d' -e "s|\*\*\* SUBJECT HERE \*\*\*|$subject|" "$file"
@@ -76,7 +77,7 @@ trap 'rm -rf "$tmp"' EXIT
 rm -rf "$out"
 series_ranges >"$tmp/ranges"
 while read -r name from to <&3; do
-	letter=$top/patches/$name/cover-letter
+	letter=$(of_base "patches/$name/cover-letter")
 	[ -e "$letter" ] || die "there is no ${letter#"$top"/}"
 	options=() prefix=
 	version=$(sed -n '2,/^$/s/^Version: //p' "$letter")

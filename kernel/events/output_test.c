@@ -1299,7 +1299,20 @@ static int test_init(struct kunit *test)
 	return 0;
 }
 
+/* With pages of 64K, buffers can have more bytes than an int can count. */
+static void test_data_size(struct kunit *test)
+{
+	struct perf_buffer *rb = kunit_kzalloc(test, sizeof(*rb), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, rb);
+	if (BITS_PER_LONG == 32)
+		kunit_skip(test, "no buffer is so large");
+	rb->nr_pages = 1 << (31 - PAGE_SHIFT);
+	KUNIT_EXPECT_EQ(test, perf_data_size(rb), 1UL << 31);
+}
+
 static struct kunit_case perf_output_test_cases[] = {
+	KUNIT_CASE(test_data_size),
 	KUNIT_CASE(test_sample_bits),
 	KUNIT_CASE(test_sample_pairs),
 	KUNIT_CASE_SLOW(test_sample_sets),

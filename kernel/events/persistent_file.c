@@ -186,7 +186,8 @@ static bool is_for_readers(unsigned int cmd)
  *  -EINVAL	the file is not bound to a namespace; SET_PERSIST, ENABLE, DISABLE, STOP or
  *		RESUME with an argument; SET_NAME: not a name;
  *		SET_NOTE: too long, or with a control character; GET_PERSIST and
- *		GET_MEMBER: see perf_persistent_ioctl(); JOIN: see SET_NAME there
+ *		GET_MEMBER: see perf_persistent_ioctl(); JOIN: see SET_NAME there,
+		or SET_NAME of the event named another namespace
  *  -EACCES	the file is open for reading only, and @cmd is not SET_NAME,
  *		GET_PERSIST, GET_MEMBER, GET_TRIGGER, GET_TRIGGER_STATE or GET_TASKS;
  *		SET_NAME: the caller may not open the first member; JOIN: the caller
@@ -200,9 +201,11 @@ static bool is_for_readers(unsigned int cmd)
  *  -EBUSY	SET_NAME: the file is bound already; JOIN: the event is in a
  *		namespace
  *  -ENOENT	SET_NAME: no such namespace; GET_MEMBER: no more members
- *  -ENODEV	the namespace was deleted
+ *  -ENODEV	the namespace was deleted; JOIN: or the event was, or its PMU is gone
  *  -E2BIG	see GET_PERSIST and GET_MEMBER in perf_persistent_ioctl()
  *  -ENOSPC	JOIN: as many members as kernel.perf_event_max_persistent allows
+ *  -ENOMEM	out of memory
+ *  or an error of the LSM
  */
 static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -583,6 +586,8 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *  -EINVAL	size is too small
  *  -E2BIG	size is too large, and now holds the size that the kernel knows; or
  *		attr_size is too small, and now holds the size that is needed
+ *
+ * An LSM may add errors of its own.
  */
 long perf_persistent_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {

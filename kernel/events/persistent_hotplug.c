@@ -725,7 +725,7 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 {
 	struct perf_cover *cover;
 	int i, nr, err, pass, ret = 0;
-	bool cpu_gone = false;
+	bool cpu_gone = false, no_memory = false;
 
 	nr = open_models(ns, cpu, &cover, returned);
 	if (nr <= 0) {
@@ -741,6 +741,10 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 			err = make_cover(cover, nr, i, ns, cpu, *returned);
 			if (err == -ENODEV && !perf_cpu_is_online(cpu))
 				cpu_gone = true;
+			/* A CPU with a part of them would count as covered. */
+			if (!*returned && !cover[i].model->for_trigger &&
+			    (err == -ENOMEM || err == -EPERM))
+				no_memory = true;
 			if (err && !ret)
 				ret = err;
 		}
@@ -751,7 +755,12 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 			perf_event_enable(cover[i].event);
 	}
 	/* When the CPU is back, the worker tries all of it again. */
-	err = cpu_gone ? -ESTALE : add_covers(ns, cover, nr, cpu, *returned);
+	if (cpu_gone)
+		err = -ESTALE;
+	else if (no_memory)
+		err = ret;
+	else
+		err = add_covers(ns, cover, nr, cpu, *returned);
 	if (err)
 		ret = err;
 	for (i = 0; i < nr; i++) {

@@ -57,7 +57,7 @@ static void fill_ns(struct perf_event_persist *info, struct perf_persist_ns *ns)
 	memcpy(info->owner_comm, ns->owner_comm, sizeof(info->owner_comm));
 	memcpy(info->name, ns->name, sizeof(info->name));
 	/* The note may describe the events. */
-	if (ns->note[0] && !perf_persist_may_see(ns))
+	if (ns->note[0] && !ns->unlinked && !perf_persist_may_see(ns))
 		memcpy(info->note, ns->note, sizeof(info->note));
 }
 

@@ -662,6 +662,8 @@ int perf_member_hold(struct perf_member *member)
 		ret = -EACCES;
 		goto unlock;
 	}
+	if (member->rb)
+		WRITE_ONCE(member->rb->was_held, true);
 	WRITE_ONCE(member->state, PERF_MEMBER_PUBLISHED);
 unlock:
 	if (rb)

@@ -459,11 +459,12 @@ int perf_persistent_may_mmap(struct perf_event *event, struct vm_area_struct *vm
  * it was published. This sets perf_buffer::ever_writable: a namespace refuses to hold the
  * buffer from here on.
  *
- * Return: 0, or -EACCES if a namespace holds the buffer.
+ * Return: 0, or -EACCES if a namespace holds the buffer, or has held it: readers may still
+ * have it mapped.
  */
 int perf_persistent_may_write(struct perf_buffer *rb)
 {
-	if (READ_ONCE(rb->held))
+	if (READ_ONCE(rb->held) || READ_ONCE(rb->was_held))
 		return -EACCES;
 
 	WRITE_ONCE(rb->ever_writable, 1);

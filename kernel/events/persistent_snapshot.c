@@ -591,9 +591,20 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	 */
 	ns->swapping = true;
 	if (req->used_buffers) {
+		bool stopped = READ_ONCE(ns->stopped);
+
 		mutex_unlock(&perf_persist_lock);
 		perf_snapshot_renew(snap);
 		mutex_lock(&perf_persist_lock);
+		/* What a stop has frozen meanwhile must stay where it is. */
+		if ((req->trigger || req->clear) && !stopped && READ_ONCE(ns->stopped)) {
+			WRITE_ONCE(ns->swapping, false);
+			list_add(&snap->entry, &unused);
+			perf_persist_changed(ns);
+			mutex_unlock(&perf_persist_lock);
+			snap = ERR_PTR(-ECANCELED);
+			goto out;
+		}
 	}
 	swap(ns->set, snap->set);
 	snap->tasks = perf_tasks_get(ns->tasks);
@@ -641,9 +652,12 @@ static long take_for_user(struct perf_persist_ns *ns, struct perf_snapshot_reque
 {
 	long ret = take_snapshot(ns, req);
 
-	/* The caller must find the snapshot in sysfs, unless there was no memory for that. */
+	/*
+	 * The caller must find the snapshot in sysfs, unless there was no memory for that. Do
+	 * not wait for the worker, which may be making a spare.
+	 */
 	if (!ret)
-		flush_delayed_work(&ns->snapshot_work);
+		perf_snapshot_list(ns);
 	return ret;
 }
 
@@ -859,6 +873,7 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *  -ENOMEM	out of memory, or the buffers need more than half of what is available
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
+ *  -ECANCELED	CLEAR: a trigger has stopped the namespace meanwhile
  *  or an error of the LSM
  */
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)

@@ -2,7 +2,7 @@
 /*
  * Stopping a namespace: the kernel freezes its buffers as they are, and writes no more
  * records to them until user space asks to resume. A trigger can stop a namespace in any
- * context, including NMIs and panic(), with one store for each member.
+ * context, including NMIs and panic(), as it only walks over the members and takes no lock.
  */
 #include <linux/init.h>
 #include <linux/perf_event.h>

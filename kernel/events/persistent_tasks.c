@@ -210,6 +210,7 @@ static_assert(sizeof(struct perf_event_tasks) == PERF_EVENT_TASKS_SIZE_VER0);
  *  -EACCES	GET_TASKS: the caller may not open all of the members; also -EPERM
  *  -ENOMEM	out of memory, or the records need more than half of what is available
  *  -ENODEV	the namespace was deleted
+ *  or an error of the LSM
  */
 long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 		      struct perf_event_tasks __user *arg)

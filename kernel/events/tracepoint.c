@@ -519,6 +519,7 @@ bool perf_tp_copy(struct perf_event *event, void *record, unsigned int size, u64
 		return false;
 
 	guard(irqsave)();
+	/* These functions look at segments, which an interrupt may change. */
 	misc = perf_misc_flags(event, regs);
 	ip = perf_instruction_pointer(event, regs);
 	plan = READ_ONCE(event->tp_plan);
@@ -674,8 +675,8 @@ void *perf_tp_begin_in_place(struct perf_tp_sample *sample, struct hlist_head *h
  * @regs: registers at the hit
  *
  * The caller has preemption disabled and has run the BPF programs of the probe. It fills in
- * the fields after struct trace_entry, which must not fault, and calls perf_tp_end().
- * Interrupts may be disabled until then.
+ * the fields after struct trace_entry, which must not sleep, and calls perf_tp_end().
+ * Interrupts may be disabled until then, also while a probe copies strings of the user.
  *
  * Return: pointer to the record, or %NULL if nothing must be recorded.
  */

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -397,6 +398,81 @@ TEST_F(tracepoint, inherit)
 	/* The other event counts this task only. */
 	EXPECT_EQ(20, samples(&self->attr, self->base, SYS_getppid));
 	munmap(base, self->size);
+	close(fd);
+}
+
+/* Between the number and the result there may be padding. */
+struct exit_raw {
+	uint16_t	type;
+	uint8_t		flags;
+	uint8_t		preempt_count;
+	int32_t		pid;
+	int32_t		nr;
+	uint32_t	padding;
+	long		ret;
+};
+
+/* No record shows what another had at the same place of a buffer. */
+TEST(padding)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = COMMON,
+		.write_backward = 1,
+	};
+	/* Each field before the raw data has eight bytes. */
+	size_t at, raw_at = sizeof(struct perf_event_header) + sizeof(uint32_t) +
+			    8 * __builtin_popcountl(COMMON & ~PERF_SAMPLE_RAW);
+	size_t page = sysconf(_SC_PAGESIZE);
+	long exit_id = event_id("syscalls/sys_exit_getppid"), name_id = event_id("task/task_rename");
+	struct perf_event_header header = {};
+	int fd, name_fd, i, nr = 0;
+	struct exit_raw raw;
+	uint64_t head;
+	char *base;
+
+	if (exit_id < 0 || name_id < 0)
+		SKIP(return, "this takes root, and CONFIG_FTRACE_SYSCALLS");
+	if (sizeof(long) != 8)
+		SKIP(return, "there is no padding on 32 bit");
+
+	attr.config = exit_id;
+	fd = event_open(&attr);
+	ASSERT_LE(0, fd);
+	base = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, base);
+	attr.config = name_id;
+	name_fd = event_open(&attr);
+	ASSERT_LE(0, name_fd);
+	ASSERT_EQ(0, ioctl(name_fd, PERF_EVENT_IOC_SET_OUTPUT, fd));
+
+	/* The name is where the padding is in the other record. */
+	for (i = 0; i < 1000; i++) {
+		prctl(PR_SET_NAME, i % 2 ? "AAAAAAAAAAAAAAA" : "BBBBBBBBBBBBBBB");
+		hit(1);
+	}
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+
+	head = ((struct perf_event_mmap_page *)base)->data_head;
+	/* Sizes are multiples of eight bytes: no header goes around the end of the buffer. */
+	for (at = 0; at + sizeof(header) <= page; at += header.size) {
+		memcpy(&header, base + page + (head + at) % page, sizeof(header));
+		ASSERT_LT(0, header.size);
+		if (at + header.size > page)
+			break;
+		for (i = 0; i < sizeof(raw); i++)
+			((char *)&raw)[i] = base[page + (head + at + raw_at + i) % page];
+		if (raw.type != exit_id)
+			continue;
+		EXPECT_EQ(0, raw.padding);
+		nr++;
+	}
+	EXPECT_LT(0, nr);
+
+	close(name_fd);
+	munmap(base, 2 * page);
 	close(fd);
 }
 

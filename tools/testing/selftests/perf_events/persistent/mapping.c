@@ -583,6 +583,11 @@ TEST_F(buffers, mapped_before)
 	say("unharmed");
 	EXPECT_EQ(1, heard(m.fd, m.map, "unharmed"));
 	EXPECT_EQ(1, heard(joined.fd, joined.map, "unharmed"));
+
+	/* Others may go on reading when the namespace is gone. */
+	ASSERT_EQ(0, ns_delete(ns_open(id, PERF_PERSIST_OPEN_WRITE)));
+	EXPECT_EQ(-EACCES, protect(m.map, rw));
+	EXPECT_EQ(-EACCES, protect(none, rw));
 }
 
 /* Opens a recorder that is mapped for writing (@how 0 and 1), or was (2). H32 */

@@ -586,6 +586,7 @@ TEST_F(stop, note)
 /* A bad note is refused, and so are readers, events and deleted namespaces. */
 TEST_F(stop, note_refused)
 {
+	struct perf_event_persist gone;
 	char text[4096], *page;
 	int c, unbound, snap;
 
@@ -630,6 +631,9 @@ TEST_F(stop, note_refused)
 	ASSERT_EQ(0, ns_delete(snap));
 	EXPECT_EQ(-ENODEV, ns_note(snap, "x"));
 	ASSERT_EQ(0, ns_delete(self->fd));
+	/* Whether the caller may see it cannot be told without the members. */
+	ASSERT_EQ(0, get_persist(self->m.fd, &gone));
+	EXPECT_STREQ("", gone.note);
 	EXPECT_EQ(-ENODEV, ns_note(self->fd, "x"));
 	EXPECT_EQ(-ENODEV, ns_note(self->fd, ""));
 }

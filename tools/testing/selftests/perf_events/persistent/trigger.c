@@ -449,6 +449,52 @@ TEST_F(trigger, frozen)
 	EXPECT_EQ(1, heard_in(ns_lookup(self->snap), 0, self->cpu, "again"));
 }
 
+/* A trigger that is about to take a snapshot leaves what a stop has frozen meanwhile. H24 */
+TEST_F(trigger, stopped_meanwhile)
+{
+	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_trigger t = { .action = PERF_TRIGGER_DO_SNAPSHOT };
+	struct perf_event_trigger_state st, snap_st;
+	struct perf_event_persist info, snap;
+	int i, j, late = 0, fd;
+	__u32 last = 0;
+	__u64 done;
+
+	/* The second snapshot and all that follow empty the buffers of the one before. */
+	ASSERT_EQ(0, ns_keep(self->fd, 1));
+	ASSERT_EQ(0, arm_on_call(self->fd, &self->attr, self->cpu, SYS_getuid, &stop));
+	ASSERT_EQ(0, arm(self->fd, &self->attr, self->cpu, &t));
+	for (i = 0; i < 12; i++) {
+		ASSERT_EQ(0, trigger_state(self->fd, 2, &snap_st));
+		/* It rests for some time after a snapshot, and for a second after a failure. */
+		usleep(snap_st.error ? 1100000 : 100000);
+		done = snap_st.acted + snap_st.failed;
+		call_getppid(1);
+		usleep(i * 500);
+		syscall(SYS_getuid);
+		ASSERT_EQ(0, wait_for(self->fd, 1, i + 1, &st));
+		/* If it still rests, it does nothing. */
+		for (j = 0; j < 20 && snap_st.acted + snap_st.failed == done; j++) {
+			usleep(20000);
+			ASSERT_EQ(0, trigger_state(self->fd, 2, &snap_st));
+		}
+		ASSERT_EQ(0, get_persist(self->fd, &info));
+		EXPECT_EQ(PERF_PERSIST_STOPPED, info.flags);
+		if (info.number != last) {
+			last = info.number;
+			snprintf(self->snap, sizeof(self->snap), "%s.%u", self->ns, last);
+			fd = ns_open(ns_lookup(self->snap), 0);
+			ASSERT_LE(0, fd);
+			ASSERT_EQ(0, get_persist(fd, &snap));
+			close(fd);
+			late += snap.swap_begin_ns > st.last_fired_ns;
+		}
+		ASSERT_EQ(0, ns_resume(self->fd));
+	}
+	/* A stop may still come when it has looked for the last time. */
+	EXPECT_GE(1, late);
+}
+
 /* After a failure, a trigger does not wait for its cool-down, but for a second. */
 TEST_F(trigger, failed)
 {

@@ -652,12 +652,9 @@ static long take_for_user(struct perf_persist_ns *ns, struct perf_snapshot_reque
 {
 	long ret = take_snapshot(ns, req);
 
-	/*
-	 * The caller must find the snapshot in sysfs, unless there was no memory for that. Do
-	 * not wait for the worker, which may be making a spare.
-	 */
+	/* The caller must find the snapshot in sysfs, unless there was no memory for that. */
 	if (!ret)
-		perf_snapshot_list(ns);
+		flush_delayed_work(&ns->snapshot_work);
 	return ret;
 }
 

@@ -74,7 +74,6 @@ struct perf_persist_ns *perf_snapshot_take_spare(struct perf_persist_ns *ns,
 						 struct list_head *stale);
 void perf_snapshot_free_spares(struct list_head *spares);
 void perf_snapshot_queue_work(struct perf_persist_ns *ns);
-int perf_snapshot_list(struct perf_persist_ns *ns);
 long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr);
 
 #endif /* _KERNEL_EVENTS_PERSISTENT_SNAPSHOT_H */

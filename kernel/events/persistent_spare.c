@@ -673,20 +673,12 @@ static struct perf_persist_ns *next_unlisted(struct perf_persist_ns *ns, u64 id)
 	return NULL;
 }
 
-/**
- * perf_snapshot_list - show all snapshots of a namespace in sysfs
- * @ns:		the namespace, on which the caller has a reference
- *
- * Called without a lock, by whoever has taken a snapshot and by the worker.
- *
- * Return: 0, or -ENOMEM: the worker tries again.
+/*
+ * sysfs allocates with GFP_KERNEL. The OOM killer must not kill a task for a snapshot, and
+ * does not do so without __GFP_FS.
  */
-int perf_snapshot_list(struct perf_persist_ns *ns)
+static int list_snapshots(struct perf_persist_ns *ns)
 {
-	/*
-	 * sysfs allocates with GFP_KERNEL. The OOM killer must not kill a task for a snapshot,
-	 * and does not do so without __GFP_FS.
-	 */
 	unsigned int nofs = memalloc_nofs_save();
 	struct perf_persist_ns *snap;
 	u64 id = 0;
@@ -707,7 +699,7 @@ static void snapshot_worker(struct work_struct *work)
 {
 	struct perf_persist_ns *ns = container_of(to_delayed_work(work), struct perf_persist_ns,
 						  snapshot_work);
-	unsigned long delay = perf_snapshot_list(ns) ? HZ : 0;
+	unsigned long delay = list_snapshots(ns) ? HZ : 0;
 	/* Say once why it fails, and not each time. */
 	int ret = refill_spares(ns, !ns->spares_delay);
 

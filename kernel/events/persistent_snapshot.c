@@ -598,8 +598,10 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		mutex_lock(&perf_persist_lock);
 		/* What a stop has frozen meanwhile must stay where it is. */
 		if ((req->trigger || req->clear) && !stopped && READ_ONCE(ns->stopped)) {
-			WRITE_ONCE(ns->swapping, false);
 			list_add(&snap->entry, &unused);
+			perf_snapshot_queue_work(ns);
+			WRITE_ONCE(ns->swapping, false);
+			set_all_wakeups(ns);
 			perf_persist_changed(ns);
 			mutex_unlock(&perf_persist_lock);
 			snap = ERR_PTR(-ECANCELED);

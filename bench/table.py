@@ -149,7 +149,7 @@ def snapshots(path):
 
 
 def optional(path, reader):
-    """What a run without LTTng does not have."""
+    """What a run without LTTng, or on another base, does not have."""
     try:
         return reader(path)
     except FileNotFoundError:
@@ -203,7 +203,7 @@ def table(directory, path):
               columns(ratios[2:], '10.3f') + f'   {sizes["plain"]:.0f}, '
               f'{sizes["persistent"]:.0f}, {number(sizes.get("ftrace"), "1.0f")}')
     compare(record, setup, path)
-    taken = snapshots(f'{directory}/snapshots')
+    taken = optional(f'{directory}/snapshots', snapshots)
     with open(path, 'w') as f:
         json.dump({'about': setup, 'lttng': version, 'record': record, 'snapshot': taken},
                   f, indent=1)

@@ -44,7 +44,7 @@ licences()
 
 	! git ls-files | while read -r file; do
 		case $file in
-		COPYING | scripts/codespell.ignore | *.md | *.svg | *.json | *.patch | patches/*/cover-letter) ;;
+		COPYING | scripts/codespell.ignore | *.md | *.svg | *.json | *.patch | */cover-letter) ;;
 		Documentation/ABI/* | tools/perf/Documentation/*.txt) ;;
 		tools/testing/*/config | tools/testing/*/settings) ;;
 		*) head -n 5 "$file" | grep -q SPDX-License-Identifier || echo "$file has no SPDX" ;;

@@ -54,7 +54,8 @@ test_names_before() {
 	wait $!
 	check "read all" perf ctl -r "$ns" -o "$data"
 	start=$(perf script --ns -i "$data" -F comm,time,event,ip,sym 2> /dev/null |
-		sed -n 's/^ *perf[^ ]* *\([0-9.]*\): *clock: *[0-9a-f]* noploop$/\1/p' | sed -n '$p')
+		sed -n 's/^ *perf[^ ]* *\([0-9.]*\): *clock: *[0-9a-f]* noploop$/\1/p' |
+		sed -n '$p')
 	check "a late sample of it" test "$start"
 	check "from there on" perf ctl -r "$ns" -o "$data" --from "$start"
 	check "its name and function" sh -c "perf script --ns -i $data -F comm,time,event,ip,sym |

@@ -34,10 +34,10 @@ samples()
 }
 
 # listing PERF FILE FIELDS: all samples and their call chains. Versions of perf pad columns
-# differently, so runs of blanks are squeezed.
+# differently, so runs of blanks are squeezed, and not all of them find inlined functions.
 listing()
 {
-	"$1" script -f -i "$2" -F "comm,pid,cpu,time,event,$3" 2>/dev/null | tr -s ' '
+	"$1" script -f -i "$2" --no-inline -F "comm,pid,cpu,time,event,$3" 2>/dev/null | tr -s ' '
 }
 
 # perf 6.1 prints user space addresses in call chains as offsets into the mapped file. Turn

@@ -222,7 +222,7 @@ def beside(*paths):
     heads = ('plain', 'overwrite', 'persistent')
     print(f'\n{"Instructions an event":32}' +
           ''.join(f'{run["about"]["kernel"]:>34}' for run in runs))
-    print(f'{"":32}' + ''.join(f'{head:>11}' for head in heads).rjust(34) * 2)
+    print(f'{"":32}' + ''.join(f'{head:>11}' for head in heads).rjust(34) * len(runs))
     for row, first in records[0].items():
         if all(row in record for record in records):
             print(f'{first["name"]:32}' +

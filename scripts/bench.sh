@@ -18,13 +18,13 @@
 set -euo pipefail
 
 top=$(realpath "$(dirname "$0")/..")
+# shellcheck source=scripts/base-lib.sh
 . "$top/scripts/base-lib.sh"
 out=$base_build/bench
 kernel=$base_build/kernel-bench
 base=$base_build/kernel-bench-base
 configs="$top/configs/vm.config $top/configs/bench.config"
 snapshot=$base_build/kernel-snapshot
-stored=$base_dir/bench/stored.json
 perf=$base_perf/perf
 snapshot_configs="$configs $top/configs/snapshot.config"
 rows=${BENCH_ROWS:-getppid pipe kprobe two filter chain clock}
@@ -62,12 +62,12 @@ guest()
 lttng()
 {
 	rm -f "$out/lttng" "$out/lttng-version"
-	if ! LINUX=$base_build/linux KERNEL=$kernel "$top/scripts/lttng.sh" "$base_build/lttng" >&2; then
+	if ! KERNEL=$kernel "$top/scripts/lttng.sh" "$top/build/lttng" >&2; then
 		echo 'bench: without LTTng' >&2
 		return
 	fi
-	guest "$kernel" none,lttng -L "$base_build/lttng" >"$out/lttng.new"
-	cp "$base_build/lttng/version" "$out/lttng-version"
+	guest "$kernel" none,lttng -L "$top/build/lttng" >"$out/lttng.new"
+	cp "$top/build/lttng/version" "$out/lttng-version"
 	mv "$out/lttng.new" "$out/lttng"
 }
 
@@ -92,7 +92,13 @@ about()
 }
 
 case ${1-} in
-'' | -c | -s | -p) ;;
+'' | -p) ;;
+-c | -s)
+	if [ -n "$base_name" ]; then
+		echo "bench: figures are stored for the usual base alone, not for $base_name" >&2
+		exit 2
+	fi
+	;;
 -S)
 	kernel=$snapshot configs=$snapshot_configs
 	;;
@@ -133,8 +139,8 @@ case ${1-} in
 	about >"$out/about"
 	guest "$kernel" none,overwrite,persistent >"$out/check"
 	case $1 in
-	-c) "$top/bench/table.py" check "$out" "$stored" ;;
-	-s) "$top/bench/table.py" store "$out" "$stored" ;;
+	-c) "$top/bench/table.py" check "$out" "$top/bench/stored.json" ;;
+	-s) "$top/bench/table.py" store "$out" "$top/bench/stored.json" ;;
 	esac
 	;;
 -S)

@@ -492,7 +492,10 @@ static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_reques
 	return ret;
 }
 
-/* Returns with perf_persist_lock held, unless it fails. The caller cannot fail any more. */
+/*
+ * Returns with perf_persist_lock held, unless it fails. The caller needs no more memory, and
+ * gives up for one reason only, see take_snapshot().
+ */
 static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 						 struct perf_snapshot_request *req,
 						 struct list_head *stale)
@@ -585,9 +588,10 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		goto out;
 
 	/*
-	 * Nothing can fail from here on: @snap has all its memory, and tasks that want to
-	 * delete the namespace or change its members wait until @swapping is cleared. So the
-	 * buffers of an older snapshot can be emptied before they are swapped in.
+	 * Nothing can fail from here on but for a stop: @snap has all its memory, and tasks
+	 * that want to delete the namespace or change its members wait until @swapping is
+	 * cleared. So the buffers of an older snapshot can be emptied before they are swapped
+	 * in.
 	 */
 	ns->swapping = true;
 	if (req->used_buffers) {

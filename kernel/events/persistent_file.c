@@ -187,7 +187,7 @@ static bool is_for_readers(unsigned int cmd)
  *		RESUME with an argument; SET_NAME: not a name;
  *		SET_NOTE: too long, or with a control character; GET_PERSIST and
  *		GET_MEMBER: see perf_persistent_ioctl(); JOIN: see SET_NAME there,
-		or SET_NAME of the event named another namespace
+ *		or SET_NAME of the event named another namespace
  *  -EACCES	the file is open for reading only, and @cmd is not SET_NAME,
  *		GET_PERSIST, GET_MEMBER, GET_TRIGGER, GET_TRIGGER_STATE or GET_TASKS;
  *		SET_NAME: the caller may not open the first member; JOIN: the caller

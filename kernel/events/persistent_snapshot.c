@@ -113,7 +113,7 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	rb->owner = live;
 	/* Events of a PMU may have been migrated to another CPU. */
 	if (READ_ONCE(old->shared))
-		WRITE_ONCE(rb->shared, 1);
+		WRITE_ONCE(rb->shared, RB_SHARED);
 	/* Keep wake-ups off: set_all_wakeups() decides about them at the end. */
 	if (old->watermark == LONG_MAX)
 		WRITE_ONCE(rb->watermark, LONG_MAX);
@@ -578,6 +578,14 @@ static void set_all_wakeups(struct perf_persist_ns *ns)
 	}
 }
 
+static void end_swap(struct perf_persist_ns *ns)
+{
+	perf_snapshot_queue_work(ns);
+	WRITE_ONCE(ns->swapping, false);
+	set_all_wakeups(ns);
+	perf_persist_changed(ns);
+}
+
 static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
 {
 	struct perf_persist_ns *snap;
@@ -603,10 +611,7 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		/* What a stop has frozen meanwhile must stay where it is. */
 		if ((req->trigger || req->clear) && !stopped && READ_ONCE(ns->stopped)) {
 			list_add(&snap->entry, &unused);
-			perf_snapshot_queue_work(ns);
-			WRITE_ONCE(ns->swapping, false);
-			set_all_wakeups(ns);
-			perf_persist_changed(ns);
+			end_swap(ns);
 			mutex_unlock(&perf_persist_lock);
 			snap = ERR_PTR(-ECANCELED);
 			goto out;
@@ -643,10 +648,7 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		req->ns_id = snap->id;
 		req->number = snap->number;
 	}
-	perf_snapshot_queue_work(ns);
-	WRITE_ONCE(ns->swapping, false);
-	set_all_wakeups(ns);
-	perf_persist_changed(ns);
+	end_swap(ns);
 	mutex_unlock(&perf_persist_lock);
 	snap = NULL;
 out:

@@ -265,11 +265,29 @@ static void reader__count_lost(struct reader *reader)
 					stats->total_dropped_samples + stats->nr_unknown_id;
 }
 
+/* Process records of tasks for their names, and the records that a stream begins with. */
+static void reader__init_tool(struct perf_tool *tool)
+{
+	perf_tool__init(tool, /*ordered_events=*/true);
+	tool->ordering_requires_timestamps = true;
+	tool->no_warn = true;
+	tool->comm = perf_event__process_comm;
+	tool->fork = perf_event__process_fork;
+	tool->exit = perf_event__process_exit;
+	tool->attr = perf_event__process_attr;
+	tool->event_update = perf_event__process_event_update;
+	tool->id_index = perf_event__process_id_index;
+#ifdef HAVE_LIBTRACEEVENT
+	tool->tracing_data = perf_event__process_tracing_data;
+#endif
+	merge__set_callbacks(tool);
+}
+
 static int reader__run(struct reader *reader)
 {
 	int err;
 
-	merge__init_tool(&reader->tool);
+	reader__init_tool(&reader->tool);
 	reader->session = perf_session__new(&reader->data, &reader->tool);
 	if (IS_ERR(reader->session)) {
 		pr_err("Cannot read '%s': copy it again if it differs from what 'perf record' wrote, or leave it out.\n",

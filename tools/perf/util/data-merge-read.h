@@ -34,7 +34,7 @@ int merge__read_file(const char *path, const struct data_merge_opts *opts,
 		     struct merge_info *info, FILE *pipe);
 
 /* data-merge-tool.c: have @tool call merge__add_sample() for each sample. */
-void merge__init_tool(struct perf_tool *tool);
+void merge__set_callbacks(struct perf_tool *tool);
 /* @tool is part of the reader of a file. */
 int merge__add_sample(const struct perf_tool *tool, struct perf_sample *sample,
 		      struct evsel *evsel, struct machine *machine);

@@ -253,13 +253,19 @@ void perf_persist_left(struct perf_leaving *leaving)
  * @member:	the member, which nobody else can see
  *
  * Called without a lock. The caller goes on with perf_persist_covered(), or frees the event.
+ *
+ * Return: 0, or -ENOMEM.
  */
-void perf_persist_covering(struct perf_member *member)
+int perf_persist_covering(struct perf_member *member)
 {
 	struct perf_persist_listener *listener;
+	int ret = 0;
 
-	for_each_listener(listener)
-		tell(listener->covering, member);
+	for_each_listener(listener) {
+		if (!ret && listener->covering)
+			ret = listener->covering(member);
+	}
+	return ret;
 }
 
 /**

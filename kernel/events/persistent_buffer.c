@@ -689,6 +689,7 @@ void perf_persist_renew_buffer(struct perf_buffer *rb)
 	rb->in_place = 0;
 	atomic_set(&rb->poll, 0);
 	rb_toggle_paused(rb, false);
+	WRITE_ONCE(rb->shared, RB_NOT_SHARED);
 	if (rb->watermark == LONG_MAX)
 		WRITE_ONCE(rb->watermark, max(perf_data_size(rb) / 2, 1UL));
 	WRITE_ONCE(rb->held, false);

@@ -157,7 +157,7 @@ static struct perf_copy_events *get_events(struct perf_copy_source *source)
 	do {
 		scoped_guard(mutex, &perf_persist_lock)
 			max = perf_persist_count_members(ns);
-		events = kvzalloc(struct_size(events, all, max), PERF_COPY_GFP);
+		events = perf_copy_alloc(struct_size(events, all, max), __GFP_ZERO);
 		if (!events)
 			return ERR_PTR(-ENOMEM);
 		events->max = max;

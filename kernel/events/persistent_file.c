@@ -546,7 +546,8 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *  -EFAULT	user memory at @arg cannot be read or written
  *  -EOPNOTSUPP	events of a task, of a group, with an AUX area or sigtrap
  *  -ENODEV	the namespace was deleted; GET_PERSIST and GET_MEMBER still work then,
- *		for processes that still read
+ *		for processes that still read; or a part of persistent events could not be
+ *		initialized at boot
  *  -ENOMEM	out of memory
  *  -EPERM	publishing: the user may not lock as much memory as the buffers need
  *		beyond perf_event_mlock_kb, see RLIMIT_MEMLOCK
@@ -579,7 +580,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *
  * PAUSE_OUTPUT, where other errors are as for an ordinary event:
  *  -EBUSY	@arg is 0, and the namespace of the buffer is stopped: only RESUME lets the
- *		buffer record again
+ *		buffer record again; or the buffer is that of a snapshot, for any @arg
  *
  * GET_PERSIST and GET_MEMBER:
  *  -ENOENT	the event is in no namespace

@@ -161,12 +161,15 @@ void perf_persistent_fatal(enum perf_event_trigger_when when)
 {
 	static atomic_t fatal_cpu = ATOMIC_INIT(-1);
 	bool panic = when == PERF_TRIGGER_WHEN_PANIC;
-	int none = -1, cpu = raw_smp_processor_id();
+	int none = -1, cpu;
 	unsigned int nr = READ_ONCE(perf_nr_fatal_triggers);
 	struct perf_trigger *trigger;
 
 	if (list_empty(&perf_fatal_triggers) || !rcu_is_watching())
 		return;
+	/* Another task on this CPU must not panic while @fatal_cpu names this CPU. */
+	guard(preempt_notrace)();
+	cpu = raw_smp_processor_id();
 	/* If reading the list causes an oops, do not read it again while that is reported. */
 	if (!atomic_try_cmpxchg(&fatal_cpu, &none, cpu) && (!panic || none == cpu))
 		return;
@@ -272,7 +275,9 @@ static void trigger_worker(struct work_struct *work)
 	long ret = 0;
 
 	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT) {
-		wait_for_records(trigger);
+		/* After an oops, the CPU may never switch to another task again. */
+		if (arg->when == PERF_TRIGGER_WHEN_EVENT)
+			wait_for_records(trigger);
 		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_mono);
 	}
 

@@ -62,7 +62,8 @@ static const struct perf_fs_owner perf_fs_default = {
 	.mode	= 0700,
 };
 
-static struct perf_fs_owner perf_fs_owner;
+static struct perf_fs_owner perf_fs_owner; /* to read it, perf_fs_owner_lock is enough */
+static DEFINE_SPINLOCK(perf_fs_owner_lock);
 
 /* Buffer size of a new namespace, unless user space writes to buffer_size */
 #define PERF_FS_SIZE	SZ_512K
@@ -158,6 +159,7 @@ static const char readme[] =
 	"                       [times=N]; EVENT can also be panic, oops or softlockup.\n"
 	"                       !LINE removes LINE\n"
 	"NAME/status            state, number of lost records, ...; poll() reports changes\n"
+	"NAME/times             when the oldest and the newest sample was taken\n"
 	"NAME/text              the records as text, one per line, the oldest first\n"
 	"NAME/data              the records for perf, on any machine: cat data >perf.data\n"
 	"NAME/per_cpu/cpuN/     text and data of one CPU\n"
@@ -244,6 +246,8 @@ static umode_t file_mode(const struct perf_fs_file *file, bool live)
 static int add_files(struct kernfs_node *dir, const struct perf_fs_file *files, bool live,
 		     void *priv)
 {
+	/* Has lockdep check that no file operation waits for who removes the file. */
+	static struct lock_class_key key;
 	const struct perf_fs_file *file;
 	struct kernfs_node *kn;
 
@@ -253,7 +257,7 @@ static int add_files(struct kernfs_node *dir, const struct perf_fs_file *files, 
 			continue;
 		kn = __kernfs_create_file(dir, file->name, file_mode(file, live),
 					  perf_fs_owner.uid, perf_fs_owner.gid, 0, &file->ops,
-					  priv, NULL, NULL);
+					  priv, NULL, &key);
 		if (IS_ERR(kn))
 			return PTR_ERR(kn);
 	}
@@ -514,8 +518,9 @@ static int fs_mkdir(struct kernfs_node *parent, const char *name, umode_t mode)
 
 	if (parent != kernfs_root_to_node(perf_fs_root))
 		return -EPERM;
-	if (!perfmon_capable())
-		return -EACCES;
+	ret = perf_persist_may_create();
+	if (ret)
+		return ret;
 	if (!perf_persist_is_ready())
 		return -ENODEV;
 	if (!perf_persist_valid_name(name)) {
@@ -555,8 +560,9 @@ static int fs_rmdir(struct kernfs_node *kn)
 	kernfs_put(parent);
 	if (parent != kernfs_root_to_node(perf_fs_root))
 		return -EPERM;
-	if (!perfmon_capable())
-		return -EACCES;
+	ret = perf_persist_may_create();
+	if (ret)
+		return ret;
 
 	dir = leave_node(kn, kn->priv);
 	ret = mutex_lock_killable(&dir->lock);
@@ -574,9 +580,13 @@ static int fs_rmdir(struct kernfs_node *kn)
 
 static int fs_show_options(struct seq_file *m, struct kernfs_root *root)
 {
-	guard(mutex)(&perf_fs_lock);
-	seq_printf(m, ",uid=%u,gid=%u,mode=%o", from_kuid_munged(&init_user_ns, perf_fs_owner.uid),
-		   from_kgid_munged(&init_user_ns, perf_fs_owner.gid), perf_fs_owner.mode);
+	struct perf_fs_owner owner;
+
+	/* Whoever reads /proc/mounts holds up all mounting: do not wait for perf_fs_lock. */
+	scoped_guard(spinlock, &perf_fs_owner_lock)
+		owner = perf_fs_owner;
+	seq_printf(m, ",uid=%u,gid=%u,mode=%o", from_kuid_munged(&init_user_ns, owner.uid),
+		   from_kgid_munged(&init_user_ns, owner.gid), owner.mode);
 	return 0;
 }
 
@@ -694,16 +704,28 @@ static int set_dir(struct perf_fs_dir *dir)
 	return ret ? ret : set_cpus(dir);
 }
 
-static int set_owner(const struct perf_fs_owner *owner)
+static int try_owner(const struct perf_fs_owner *owner)
 {
 	struct perf_fs_dir *dir;
 	int ret;
 
 	lockdep_assert_held(&perf_fs_lock);
-	perf_fs_owner = *owner;
+	scoped_guard(spinlock, &perf_fs_owner_lock)
+		perf_fs_owner = *owner;
 	ret = set_files(kernfs_root_to_node(perf_fs_root), perf_fs_root_files, true);
 	list_for_each_entry(dir, &perf_fs_dirs, entry)
 		ret = set_dir(dir) ?: ret;
+	return ret;
+}
+
+static int set_owner(const struct perf_fs_owner *owner)
+{
+	struct perf_fs_owner old = perf_fs_owner;
+	int ret = try_owner(owner);
+
+	/* What has changed already needs no memory to change back. */
+	if (ret)
+		try_owner(&old);
 	return ret;
 }
 

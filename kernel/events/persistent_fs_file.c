@@ -164,23 +164,53 @@ static void take_away(struct list_head *specs, struct list_head *unwanted,
 	}
 }
 
+/* Remove the event that is shown as @line. Its tracepoint or PMU may be gone meanwhile. */
+static int remove_shown(struct list_head *specs, const char *line)
+{
+	size_t size = strlen(line) + 2; /* seq_file needs one byte more than it writes */
+	struct perf_event_spec *spec;
+	LIST_HEAD(removed);
+	char *shown;
+
+	shown = kvmalloc(size, GFP_KERNEL);
+	if (!shown)
+		return -ENOMEM;
+	list_for_each_entry(spec, specs, entry) {
+		struct seq_file m = { .buf = shown, .size = size };
+
+		perf_spec_show(&m, spec);
+		if (m.count == size - 2 && !memcmp(shown, line, m.count)) {
+			list_move(&spec->entry, &removed);
+			break;
+		}
+	}
+	kvfree(shown);
+	if (list_empty(&removed))
+		return -ENOENT;
+	perf_spec_free(&removed);
+	return 0;
+}
+
 /*
  * A line that was read from this file removes exactly that event, and no event that has
  * another name. If a line without a name= matches no event exactly, it removes those that
  * differ in their name only.
  */
-static int remove_events(struct perf_fs_dir *dir, const char *line, struct perf_spec_error *error)
+static int remove_events(struct list_head *specs, const char *line, struct perf_spec_error *error)
 {
 	LIST_HEAD(unwanted);
 	LIST_HEAD(removed);
 	int ret;
 
+	ret = remove_shown(specs, line);
+	if (ret != -ENOENT)
+		return ret;
 	ret = perf_spec_parse(line, &unwanted, error);
 	if (ret)
 		return ret;
-	take_away(&dir->specs, &unwanted, &removed, perf_spec_same);
+	take_away(specs, &unwanted, &removed, perf_spec_same);
 	if (list_empty(&removed))
-		take_away(&dir->specs, &unwanted, &removed, perf_spec_means);
+		take_away(specs, &unwanted, &removed, perf_spec_means);
 	if (list_empty(&removed))
 		ret = perf_spec_fail(error, -ENOENT, line, "the namespace has no such event");
 	perf_spec_free(&unwanted);
@@ -188,56 +218,79 @@ static int remove_events(struct perf_fs_dir *dir, const char *line, struct perf_
 	return ret;
 }
 
-static int add_events(struct perf_fs_dir *dir, const char *line, struct perf_spec_error *error)
+static int add_events(struct list_head *specs, const char *line, struct perf_spec_error *error)
 {
 	struct perf_event_spec *spec, *other;
-	LIST_HEAD(specs);
+	LIST_HEAD(added);
 	int ret;
 
-	ret = perf_spec_parse(line, &specs, error);
+	ret = perf_spec_parse(line, &added, error);
 	if (ret)
 		return ret;
-	if (list_count_nodes(&specs) + list_count_nodes(&dir->specs) > PERF_SPECS_MAX)
+	if (list_count_nodes(&added) + list_count_nodes(specs) > PERF_SPECS_MAX)
 		ret = perf_spec_fail(error, -E2BIG, line,
 				     "the namespace would have more than %d events",
 				     PERF_SPECS_MAX);
-	list_for_each_entry(spec, &specs, entry) {
-		list_for_each_entry(other, &dir->specs, entry) {
+	list_for_each_entry(spec, &added, entry) {
+		list_for_each_entry(other, specs, entry) {
 			if (!ret && perf_spec_same(spec, other))
 				ret = perf_spec_fail(error, -EEXIST, spec->name,
 						     "the namespace has this event already");
 		}
 	}
 	if (ret)
-		perf_spec_free(&specs);
+		perf_spec_free(&added);
 	else
-		list_splice_tail(&specs, &dir->specs);
+		list_splice_tail(&added, specs);
 	return ret;
 }
 
-/* Lines before a wrong one take effect, and are not undone. */
+static int copy_specs(struct list_head *specs, struct list_head *copies)
+{
+	struct perf_event_spec *spec, *copy;
+
+	list_for_each_entry(spec, specs, entry) {
+		copy = perf_spec_new(spec->name, spec->label, spec->filter, &spec->attr);
+		if (!copy) {
+			perf_spec_free(copies);
+			return -ENOMEM;
+		}
+		list_add_tail(&copy->entry, copies);
+	}
+	return 0;
+}
+
+/* If a line is wrong, no line takes effect, and the user can write all of them again. */
 static int change_events(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
 {
+	LIST_HEAD(specs);
 	char *line;
-	int ret = 0;
+	int ret;
 
 	if (!is_new(dir))
 		return perf_spec_fail(error, -EBUSY, dir->ns->name,
 				      "already started: cannot change events, mkdir another one");
+	ret = copy_specs(&dir->specs, &specs);
 	while (!ret && (line = strsep(&text, "\n"))) {
 		cond_resched();
-		if (fatal_signal_pending(current))
-			return -EINTR;
 		line = perf_spec_trim(line);
 		/* Events that the syntax cannot express are shown as a comment. */
 		if (*line == '#')
 			continue;
-		if (*line == '!')
-			ret = remove_events(dir, perf_spec_trim(line + 1), error);
+		if (fatal_signal_pending(current))
+			ret = -EINTR;
+		else if (*line == '!')
+			ret = remove_events(&specs, perf_spec_trim(line + 1), error);
 		else if (*line)
-			ret = add_events(dir, line, error);
+			ret = add_events(&specs, line, error);
 	}
-	return ret;
+	if (ret) {
+		perf_spec_free(&specs);
+		return ret;
+	}
+	perf_spec_free(&dir->specs);
+	list_splice_tail(&specs, &dir->specs);
+	return 0;
 }
 
 static ssize_t events_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
@@ -644,8 +697,10 @@ static const char *ns_state(struct perf_persist_ns *ns)
 	}
 }
 
-static void show_state(struct perf_persist_ns *ns, struct seq_file *m)
+static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
 {
+	struct perf_persist_ns *ns = dir->ns;
+
 	guard(mutex)(&perf_persist_lock);
 	perf_persist_settle(ns);
 	seq_printf(m, "state: %s\n", ns_state(ns));
@@ -661,7 +716,17 @@ static void show_state(struct perf_persist_ns *ns, struct seq_file *m)
 	seq_printf(m, "members: %u\n", perf_persist_count_members(ns));
 	if (!is_snapshot(ns))
 		show_live_status(ns, m);
+	return 0;
 }
+
+static int status_show(struct seq_file *m, void *v)
+{
+	return show(m, show_status);
+}
+
+/*
+ * times
+ */
 
 /* In the format of "text" */
 static void show_time(struct seq_file *m, const char *key, u64 time)
@@ -673,26 +738,22 @@ static void show_time(struct seq_file *m, const char *key, u64 time)
 	seq_printf(m, "%s: %llu.%06lu\n", key, seconds, ns / NSEC_PER_USEC);
 }
 
-static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
+static int show_times(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	u64 oldest, newest;
 	int ret;
 
-	show_state(dir->ns, m);
 	ret = perf_persist_copy_times(dir->ns, &oldest, &newest);
-	if (ret == -EINTR)
-		return ret;
-	/* Without the right to read samples, or memory for a copy, show the rest. */
 	if (!ret && newest) {
 		show_time(m, "oldest", oldest);
 		show_time(m, "newest", newest);
 	}
-	return 0;
+	return ret;
 }
 
-static int status_show(struct seq_file *m, void *v)
+static int times_show(struct seq_file *m, void *v)
 {
-	return show(m, show_status);
+	return show(m, show_times);
 }
 
 /* Files of each directory, in the order of the README */
@@ -757,6 +818,11 @@ const struct perf_fs_file perf_fs_files[] = {
 		.ops	= {
 			.seq_show		= status_show,
 			.poll			= kernfs_generic_poll,
+		},
+	}, {
+		.name	= "times",
+		.ops	= {
+			.seq_show		= times_show,
 		},
 	},
 	{ }

@@ -162,6 +162,20 @@ err_delete:
 	return ret;
 }
 
+/* Has @ns a trigger that would be shown in the same line as @arg? */
+static bool is_there(struct perf_persist_ns *ns, const struct perf_event_trigger *arg)
+{
+	struct perf_event_trigger other = { .size = sizeof(other) };
+
+	for (; !perf_trigger_get_next(ns, other.number, &other); ) {
+		if (!strcmp(other.label, arg->label) && other.action == arg->action &&
+		    other.after_ns == arg->after_ns && other.cool_down_ns == arg->cool_down_ns &&
+		    other.times == arg->times)
+			return true;
+	}
+	return false;
+}
+
 static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_error *error)
 {
 	struct perf_event_trigger arg = { .size = sizeof(arg) };
@@ -195,6 +209,8 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 		ret = perf_spec_parse(line, &specs, error) ?:
 		      perf_persist_check_rates(&specs, error);
 	}
+	if (!ret && is_there(ns, &arg))
+		ret = perf_spec_fail(error, -EEXIST, line, "the namespace has this trigger already");
 	if (!ret)
 		ret = add_trigger(ns, &arg, &specs, error);
 	perf_spec_free(&specs);

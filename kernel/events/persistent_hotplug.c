@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
+#include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
@@ -61,6 +62,13 @@ static void cpu_changed(int cpu)
 	}
 }
 
+/* The worker makes the likes that @cpu lacks, in all namespaces that are for all CPUs. */
+static void look_at(int cpu)
+{
+	cpumask_set_cpu(cpu, &new_cpus);
+	queue_work(system_dfl_wq, &new_cpus_work);
+}
+
 static int ns_cpu_online(unsigned int cpu)
 {
 	struct perf_member *member;
@@ -77,9 +85,7 @@ static int ns_cpu_online(unsigned int cpu)
 	}
 	cpu_changed(cpu);
 
-	/* The worker makes likes there in all namespaces that are for all CPUs. */
-	cpumask_set_cpu(cpu, &new_cpus);
-	queue_work(system_dfl_wq, &new_cpus_work);
+	look_at(cpu);
 	return 0;
 }
 
@@ -225,9 +231,8 @@ static bool has_cgroup(struct perf_event *event)
  * lock, with an opener of @model and the creds of the namespace. The caller becomes the
  * opener of the new event, which is not enabled.
  */
-static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *enable)
+static struct perf_event *clone_event(struct perf_member *model, int cpu)
 {
-	struct perf_event_context *ctx;
 	struct perf_event_attr attr;
 	struct perf_event *event;
 	char *filter;
@@ -247,11 +252,7 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
 			return ERR_PTR(ret);
 	}
 
-	ctx = perf_event_ctx_lock(model->event);
-	attr = model->attr;
-	*enable = perf_member_is_enabled(model);
-	perf_event_ctx_unlock(model->event, ctx);
-
+	perf_member_copy_attr(&attr, model);
 	filter = perf_member_copy_filter(model);
 	if (IS_ERR(filter))
 		return ERR_CAST(filter);
@@ -265,7 +266,6 @@ static struct perf_event *clone_event(struct perf_member *model, int cpu, bool *
  * @model:	the member, on which we have an opener
  * @model_rb:	the buffer that @model writes to, with a reference, or NULL
  * @own_buffer:	the namespace keeps @model_rb mapped through @model
- * @enable:	@model is enabled, or will be when its CPU is back
  * @event:	the new event, on which we have an opener, or NULL
  * @skip:	the new event is not needed any more, or @lost
  * @lost:	the buffer that the new event should write to is gone
@@ -274,7 +274,6 @@ struct perf_cover {
 	struct perf_member	*model;
 	struct perf_buffer	*model_rb;
 	bool			own_buffer;
-	bool			enable;
 	struct perf_event	*event;
 	bool			skip;
 	bool			lost;
@@ -394,15 +393,17 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 	if (IS_ERR(output))
 		return PTR_ERR(output);
 
-	event = clone_event(cover->model, cpu, &cover->enable);
+	event = clone_event(cover->model, cpu);
 	if (IS_ERR(event)) {
 		ret = PTR_ERR(event);
 		goto out;
 	}
 
 	cover->event = event;
-	perf_persist_covering(event->member);
-	if (output)
+	ret = perf_persist_covering(event->member);
+	if (ret)
+		; /* no memory */
+	else if (output)
 		ret = perf_event_set_output(event, output);
 	else if (cover->own_buffer)
 		ret = perf_member_make_buffer(event, ns, data_page_nr(cover->model_rb));
@@ -447,6 +448,7 @@ static void add_cover(struct perf_persist_ns *ns, struct perf_cover *cover)
 	member->held = true;
 	if (refcount_read(&event->mmap_count)) {
 		perf_member_set_buffer(member, event->rb);
+		WRITE_ONCE(event->rb->was_held, true);
 		/* NULL if the model was claimed meanwhile */
 		if (model_rb)
 			pause_as_model(member->rb, model_rb, ns);
@@ -500,7 +502,7 @@ static bool lost_output(struct perf_persist_ns *ns, struct perf_cover *all, int 
 
 /* Called with everything allocated */
 static void finish_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu,
-			  bool returned)
+			  bool returned, unsigned int missed_seq)
 {
 	int i;
 
@@ -509,8 +511,8 @@ static void finish_covers(struct perf_persist_ns *ns, struct perf_cover *cover, 
 			add_cover(ns, &cover[i]);
 	}
 	perf_persist_buffers_changed(ns);
-	if (returned)
-		perf_trigger_covered(ns, cpu);
+	if (returned && !perf_trigger_covered(ns, cpu, missed_seq))
+		look_at(cpu);
 	for (i = 0; i < nr; i++) {
 		if ((!cover[i].event && !cover[i].skip) || cover[i].lost)
 			perf_trigger_not_covered(cover[i].model, cpu);
@@ -522,7 +524,7 @@ static void finish_covers(struct perf_persist_ns *ns, struct perf_cover *cover, 
  * or lost its members meanwhile.
  */
 static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu,
-		      bool returned)
+		      bool returned, unsigned int missed_seq)
 {
 	int i, ret = 0, made = 0;
 
@@ -547,15 +549,15 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 			perf_persist_unreserve_members(made);
 	}
 	if (!ret)
-		finish_covers(ns, cover, nr, cpu, returned);
+		finish_covers(ns, cover, nr, cpu, returned, missed_seq);
 	mutex_unlock(&perf_persist_lock);
 
 	return ret;
 }
 
 /*
- * All members may have been enabled or disabled before the new one was added. And if its CPU
- * went offline before that, nobody noted that the new one must be enabled.
+ * Enable a new member if its model is enabled, or will be when its CPU is back. Not before it is
+ * a member: a stop that does not know it could not keep its records out.
  */
 static void follow_model(struct perf_cover *cover)
 {
@@ -664,11 +666,12 @@ static bool is_wanted(struct perf_persist_ns *ns, struct perf_member *member, in
  * Collect the members whose likes @cpu needs.
  *
  * @returned: out: @cpu has its ordinary members already.
+ * @missed_seq: out: for perf_trigger_covered()
  *
  * Return: number of them, or -ENOMEM.
  */
 static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **covers,
-		       bool *returned)
+		       bool *returned, unsigned int *missed_seq)
 {
 	static struct cpumask cpus; /* under the lock */
 	struct perf_cover *cover = NULL;
@@ -681,6 +684,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	if (ns->unlinked || !ns->all_cpus)
 		goto unlock;
 
+	*missed_seq = ns->missed_seq;
 	*returned = perf_persist_member_on(ns, cpu);
 	member = *returned ? NULL : first_ordinary_member(ns);
 	if (member)
@@ -690,7 +694,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	if (!max)
 		goto covered;
 
-	cover = kvcalloc(max, sizeof(*cover), PERF_PERSIST_GFP);
+	cover = __vcalloc(max, sizeof(*cover), PERF_PERSIST_GFP);
 	if (!cover) {
 		nr = -ENOMEM;
 		goto unlock;
@@ -709,7 +713,7 @@ static int open_models(struct perf_persist_ns *ns, int cpu, struct perf_cover **
 	}
 covered:
 	if (!nr && *returned)
-		perf_trigger_covered(ns, cpu);
+		perf_trigger_covered(ns, cpu, *missed_seq);
 unlock:
 	mutex_unlock(&perf_persist_lock);
 	*covers = cover;
@@ -726,8 +730,9 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 	struct perf_cover *cover;
 	int i, nr, err, pass, ret = 0;
 	bool cpu_gone = false, no_memory = false;
+	unsigned int missed_seq;
 
-	nr = open_models(ns, cpu, &cover, returned);
+	nr = open_models(ns, cpu, &cover, returned, &missed_seq);
 	if (nr <= 0) {
 		ret = nr;
 		goto out;
@@ -750,17 +755,13 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 		}
 	}
 
-	for (i = 0; i < nr; i++) {
-		if (cover[i].event && cover[i].enable)
-			perf_event_enable(cover[i].event);
-	}
 	/* When the CPU is back, the worker tries all of it again. */
 	if (cpu_gone)
 		err = -ESTALE;
 	else if (no_memory)
 		err = ret;
 	else
-		err = add_covers(ns, cover, nr, cpu, *returned);
+		err = add_covers(ns, cover, nr, cpu, *returned, missed_seq);
 	if (err)
 		ret = err;
 	for (i = 0; i < nr; i++) {
@@ -779,7 +780,7 @@ static int try_cover(struct perf_persist_ns *ns, int cpu, bool *returned)
 		perf_persist_put_opener(cover[i].model->event);
 	}
 out:
-	kvfree(cover);
+	vfree(cover);
 	return ret;
 }
 

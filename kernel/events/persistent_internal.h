@@ -104,6 +104,7 @@ struct ucounts;
  * @snapshot_work: shows snapshots in sysfs, makes spares, and frees @trimmed
  * @triggers:	its triggers, ordered by number
  * @nr_triggers: how many these are
+ * @missed_seq:	changes when one of them misses events on a CPU
  * @last_trigger: number of the last trigger that was made
  * @nr_stoppers: number of triggers that stop it, or are not done with that
  * @stopped:	its buffers are frozen; written in any context
@@ -158,6 +159,7 @@ struct perf_persist_ns {
 
 	struct list_head	triggers;
 	unsigned int		nr_triggers;
+	unsigned int		missed_seq;
 	unsigned int		last_trigger;
 	unsigned int		nr_stoppers;
 	bool			stopped;
@@ -200,7 +202,8 @@ struct perf_leaving {
  * @left:	after @leaving, without the lock and before the members are gone: frees
  *		everything in struct perf_leaving
  * @covering:	a CPU came online and is about to get @member, which nobody else can see;
- *		without the lock. Either @covered follows, or @member is freed
+ *		without the lock. Returns 0 or -ENOMEM. Either @covered follows, or @member is
+ *		freed
  * @covered:	that CPU got @member, which was made like @model; with the lock
  * @free:	the last reference was put; without the lock for a snapshot, otherwise with
  *		or without it
@@ -218,7 +221,7 @@ struct perf_persist_listener {
 	void			(*buffers_changed)(struct perf_persist_ns *ns);
 	void			(*leaving)(struct perf_leaving *leaving);
 	void			(*left)(struct perf_leaving *leaving);
-	void			(*covering)(struct perf_member *member);
+	int			(*covering)(struct perf_member *member);
 	void			(*covered)(struct perf_member *model, struct perf_member *member);
 	void			(*free)(struct perf_persist_ns *ns);
 };
@@ -391,7 +394,7 @@ void perf_persist_buffers_changed(struct perf_persist_ns *ns);
 void perf_persist_leaving(struct perf_leaving *leaving, struct perf_persist_ns *ns,
 			  struct perf_member *member);
 void perf_persist_left(struct perf_leaving *leaving);
-void perf_persist_covering(struct perf_member *member);
+int perf_persist_covering(struct perf_member *member);
 void perf_persist_covered(struct perf_member *model, struct perf_member *member);
 
 /**
@@ -586,7 +589,7 @@ struct perf_buffer *perf_member_map_buffer(struct perf_member *member);
 void perf_persist_free_buffer(struct perf_buffer *rb);
 
 /* persistent_make.c */
-struct perf_event *perf_member_make(struct perf_event *model, const struct perf_event_attr *attr,
+struct perf_event *perf_member_make(struct perf_event *like, const struct perf_event_attr *attr,
 				    const char *filter, int cpu);
 int perf_member_make_buffer(struct perf_event *event, struct perf_persist_ns *ns,
 			    unsigned int nr_pages);
@@ -624,7 +627,7 @@ long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop);
 /* persistent_trigger.c */
 unsigned int perf_trigger_number(struct perf_member *member);
 int perf_trigger_model_cpu(struct perf_member *member, int cpu);
-void perf_trigger_covered(struct perf_persist_ns *ns, int cpu);
+bool perf_trigger_covered(struct perf_persist_ns *ns, int cpu, unsigned int seq);
 void perf_trigger_not_covered(struct perf_member *model, int cpu);
 long perf_trigger_add(struct perf_persist_ns *ns, const struct perf_event_trigger *arg,
 		      u32 *number);

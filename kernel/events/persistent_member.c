@@ -304,7 +304,7 @@ struct pmu *perf_event_pmu(struct perf_event *event)
 /**
  * perf_member_copy_attr - copy the attributes as the creator passed them and changed them
  * @attr:	where to
- * @member:	the member, with the lock held
+ * @member:	the member, with the lock held or an opener
  */
 void perf_member_copy_attr(struct perf_event_attr *attr, struct perf_member *member)
 {

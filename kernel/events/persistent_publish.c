@@ -279,6 +279,8 @@ static int create_ns(struct perf_member *member)
 
 	assert_registry();
 
+	if (!perf_persist_is_ready())
+		return -ENODEV;
 	ns = perf_persist_new();
 	if (!ns)
 		return -ENOMEM;

@@ -110,6 +110,7 @@ static void swap_hold(struct perf_snapshot_member *sm)
 	rb->seq = old->seq + 1;
 	rb->user_page->buffer_seq = rb->seq;
 	WRITE_ONCE(rb->held, true);
+	WRITE_ONCE(rb->was_held, true);
 	rb->owner = live;
 	/* Events of a PMU may have been migrated to another CPU. */
 	if (READ_ONCE(old->shared))
@@ -448,6 +449,7 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
  * struct perf_snapshot_request - what the caller asks for
  * @sizes:	new sizes of buffers
  * @clear:	drop the old records, and keep no snapshot
+ * @was_stopped: the namespace was stopped when the user asked
  * @trigger:	number of the trigger that asks; 0 for a user, with whom the LSM must agree
  * @used_buffers: the new buffers come from another snapshot
  * @swapped_mono: out: when the last buffer was replaced, ns of CLOCK_MONOTONIC
@@ -457,6 +459,7 @@ long perf_snapshot_delete(struct perf_persist_ns *snap)
 struct perf_snapshot_request {
 	struct perf_snapshot_sizes	sizes;
 	bool				clear;
+	bool				was_stopped;
 	unsigned int			trigger;
 	bool				used_buffers;
 	u64				swapped_mono;
@@ -478,6 +481,15 @@ static bool reuse_buffers(struct perf_persist_ns *snap, struct perf_persist_ns *
 	return true;
 }
 
+/*
+ * What a trigger has frozen must stay where it is: a snapshot by another trigger would bury it,
+ * and a CLEAR that the user asked for before would drop it.
+ */
+static bool must_stay(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
+{
+	return READ_ONCE(ns->stopped) && (req->trigger || (req->clear && !req->was_stopped));
+}
+
 static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
 {
 	int ret;
@@ -486,8 +498,7 @@ static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_reques
 	ret = ns->unlinked ? -ENODEV : 0;
 	if (!ret && !req->trigger)
 		ret = perf_persist_may_write(ns);
-	/* Triggers that fire after a stop must not trim the buffers that it froze. */
-	if (!ret && req->trigger && READ_ONCE(ns->stopped))
+	if (!ret && must_stay(ns, req))
 		ret = -ECANCELED;
 	return ret;
 }
@@ -603,13 +614,10 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	 */
 	ns->swapping = true;
 	if (req->used_buffers) {
-		bool stopped = READ_ONCE(ns->stopped);
-
 		mutex_unlock(&perf_persist_lock);
 		perf_snapshot_renew(snap);
 		mutex_lock(&perf_persist_lock);
-		/* What a stop has frozen meanwhile must stay where it is. */
-		if ((req->trigger || req->clear) && !stopped && READ_ONCE(ns->stopped)) {
+		if (must_stay(ns, req)) {
 			list_add(&snap->entry, &unused);
 			end_swap(ns);
 			mutex_unlock(&perf_persist_lock);
@@ -883,7 +891,10 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  */
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)
 {
-	struct perf_snapshot_request clear = { .clear = true };
+	struct perf_snapshot_request clear = {
+		.clear		= true,
+		.was_stopped	= READ_ONCE(ns->stopped),
+	};
 	void __user *argp = (void __user *)arg;
 	u32 nr;
 

@@ -162,6 +162,16 @@ static u64 more_types(const struct perf_event_attr *attr, const char *name)
 	return PERF_SAMPLE_RAW;
 }
 
+/* Find the first control character but a tab: it may tell a terminal to do something. */
+static const char *find_control(const char *text)
+{
+	for (; *text; text++) {
+		if (iscntrl(*text) && *text != '\t')
+			return text;
+	}
+	return NULL;
+}
+
 static int add_spec(struct spec_line *line, const char *name)
 {
 	struct perf_event_spec *spec;
@@ -481,11 +491,9 @@ int perf_spec_parse(const char *text, struct list_head *specs, struct perf_spec_
 
 	if (error)
 		error->text[0] = '\0';
-	for (c = text; *c; c++) {
-		if (iscntrl(*c) && *c != '\t')
-			return perf_spec_fail(error, -EINVAL, c,
-					      "control characters are not allowed");
-	}
+	c = find_control(text);
+	if (c)
+		return perf_spec_fail(error, -EINVAL, c, "control characters are not allowed");
 	/* SET_FILTER has the same limit. */
 	if (strlen(text) >= PAGE_SIZE)
 		return perf_spec_fail(error, -EINVAL, text, "the line is too long");
@@ -592,10 +600,10 @@ static bool can_show(const struct perf_event_spec *spec, const char *known)
 	said.sample_type |= more_types(attr, spec->name);
 	if (memcmp(&said, attr, sizeof(said)) || !attr->sample_period)
 		return false;
-	if (strpbrk(spec->label, "/, \t\n"))
+	if (strpbrk(spec->label, "/, \t") || find_control(spec->label))
 		return false;
 	/* A filter must fit a line. Filters of other PMUs, for addresses, cannot be parsed. */
-	if (spec->filter && (attr->type != PERF_TYPE_TRACEPOINT || strpbrk(spec->filter, "\r\n")))
+	if (spec->filter && (attr->type != PERF_TYPE_TRACEPOINT || find_control(spec->filter)))
 		return false;
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		return strchr(spec->name, ':');

@@ -168,6 +168,10 @@ static void tracepoint_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, spec->filter, "prev_pid == 0");
 	show(shown, sizeof(shown), spec);
 	KUNIT_EXPECT_STREQ(test, shown, "sched:sched_switch/period=1/ if prev_pid == 0");
+	/* SET_FILTER accepts what a terminal would take for a command. */
+	spec->filter[0] = '\033';
+	show(shown, sizeof(shown), spec);
+	KUNIT_EXPECT_STREQ(test, shown, "# sched:sched_switch");
 	perf_spec_free(&specs);
 
 	/* Records contain the period where it may differ between them. */

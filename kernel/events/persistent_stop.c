@@ -97,6 +97,8 @@ static void resume(struct perf_persist_ns *ns)
 	for_each_ns_member(member, ns) {
 		if (member->rb)
 			rb_thaw(member->rb);
+		/* Those that came since the first loop were not lost, either. */
+		count_missed(member);
 	}
 	/* If a trigger has stopped the namespace meanwhile, the stop wins. */
 	follow_stop(ns);

@@ -13,9 +13,9 @@
 #include <linux/perf_event.h>
 #include <linux/refcount.h>
 #include <linux/security.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/user_namespace.h>
+#include <linux/vmalloc.h>
 
 #include "internal.h"
 #include "persistent.h"
@@ -61,7 +61,7 @@ void perf_tasks_put(struct perf_tasks *tasks)
 		return;
 
 	perf_persist_uncharge(tasks->ucounts, PFN_UP(tasks->len));
-	kvfree(tasks);
+	vfree(tasks);
 }
 
 /**
@@ -92,7 +92,7 @@ static struct perf_tasks *copy_tasks(struct perf_persist_ns *ns,
 	if (IS_ERR(ucounts))
 		return ERR_CAST(ucounts);
 
-	tasks = kvmalloc(struct_size(tasks, data, arg->len), GFP_KERNEL | __GFP_RETRY_MAYFAIL);
+	tasks = __vmalloc(struct_size(tasks, data, arg->len), PERF_PERSIST_GFP);
 	if (!tasks) {
 		perf_persist_uncharge(ucounts, PFN_UP(arg->len));
 		return ERR_PTR(-ENOMEM);
@@ -163,14 +163,14 @@ static long get_tasks(struct perf_persist_ns *ns, struct perf_event_tasks *arg)
 	 */
 	copy = NULL;
 	if (perf_memory_left(PFN_UP(arg->len)))
-		copy = kvmalloc(arg->len, PERF_PERSIST_GFP | __GFP_ACCOUNT);
+		copy = __vmalloc(arg->len, PERF_PERSIST_GFP | __GFP_ACCOUNT);
 	if (copy)
 		memcpy(copy, tasks->data + arg->offset, arg->len);
 	perf_tasks_put(tasks);
 	if (!copy)
 		return -ENOMEM;
 	ret = copy_to_user(u64_to_user_ptr(arg->addr), copy, arg->len) ? -EFAULT : 0;
-	kvfree(copy);
+	vfree(copy);
 	return ret;
 }
 

@@ -107,14 +107,27 @@ int perf_trigger_model_cpu(struct perf_member *member, int cpu)
  * perf_trigger_covered - a CPU has got the events of triggers that it missed
  * @ns:		the namespace, with the lock held
  * @cpu:	the CPU
+ * @seq:	perf_persist_ns::missed_seq when the caller collected these events
+ *
+ * Return: false if a CPU has missed more since, and @cpu must be looked at again.
  */
-void perf_trigger_covered(struct perf_persist_ns *ns, int cpu)
+bool perf_trigger_covered(struct perf_persist_ns *ns, int cpu, unsigned int seq)
 {
 	struct perf_trigger *trigger;
 
 	assert_registry();
+	if (ns->missed_seq != seq)
+		return false;
 	list_for_each_entry(trigger, &ns->triggers, entry)
 		cpumask_clear_cpu(cpu, &trigger->missed);
+	return true;
+}
+
+static void set_missed(struct perf_trigger *trigger, int cpu)
+{
+	assert_registry();
+	cpumask_set_cpu(cpu, &trigger->missed);
+	trigger->ns->missed_seq++;
 }
 
 /**
@@ -128,7 +141,7 @@ void perf_trigger_not_covered(struct perf_member *model, int cpu)
 {
 	assert_registry();
 	if (model->action)
-		cpumask_set_cpu(cpu, &model->action->trigger->missed);
+		set_missed(model->action->trigger, cpu);
 }
 
 static void link_action(struct perf_trigger *trigger, struct perf_action *action,
@@ -186,12 +199,13 @@ static void free_actions(struct list_head *actions)
 }
 
 /*
- * A member is being made for a CPU. Without an action it would silently not fire the trigger
- * of its model, and nobody would try again. So give it one now, in a way that cannot fail.
+ * A member is being made for a CPU. Its model may have a trigger by the time that it joins, and
+ * then nothing may fail. So give it an action now.
  */
-static void ns_covering(struct perf_member *member)
+static int ns_covering(struct perf_member *member)
 {
-	member->action = kzalloc(sizeof(*member->action), GFP_KERNEL | __GFP_NOFAIL);
+	member->action = kzalloc(sizeof(*member->action), PERF_PERSIST_GFP);
+	return member->action ? 0 : -ENOMEM;
 }
 
 /* @member has joined, and must fire the same trigger as @model. */
@@ -419,7 +433,7 @@ static long link_event(struct perf_persist_ns *ns, u32 number, struct perf_event
 	link_action(trigger, action, member);
 	/* No event can be made on a CPU that is going offline: it counts as missed. */
 	for_each_cpu_andnot(cpu, cpu_possible_mask, cpu_active_mask)
-		cpumask_set_cpu(cpu, &trigger->missed);
+		set_missed(trigger, cpu);
 	perf_persist_changed(ns);
 	return 0;
 }
@@ -497,7 +511,7 @@ int perf_trigger_miss(struct perf_persist_ns *ns, u32 number, int cpu)
 		return -EAGAIN;
 	trigger = find_trigger(ns, number);
 	if (trigger)
-		cpumask_set_cpu(cpu, &trigger->missed);
+		set_missed(trigger, cpu);
 	return 0;
 }
 

@@ -151,7 +151,8 @@ bool perf_trigger_ioctl_reads(unsigned int cmd)
  *  -ENOENT	no such trigger; GET_TRIGGER: no more triggers
  *  -ENOMEM	out of memory
  *  -ENOSPC	too many triggers, or see kernel.perf_event_max_persistent
- *  -ENODEV	the namespace was deleted, or the one that the event was in
+ *  -ENODEV	the namespace was deleted, or the one that the event was in, or the event's
+ *		PMU is gone
  *  or an error of the LSM
  */
 long perf_trigger_ioctl(struct perf_persist_ns *ns, unsigned int cmd, void __user *arg)

@@ -9,11 +9,14 @@
 #include <linux/cred.h>
 #include <linux/kallsyms.h>
 #include <linux/llist.h>
+#include <linux/overflow.h>
 #include <linux/perf_event.h>
 #include <linux/perf_read.h>
 #include <linux/refcount.h>
+#include <linux/slab.h>
 #include <linux/trace_events.h>
 #include <linux/types.h>
+#include <linux/vmalloc.h>
 
 struct perf_buffer;
 struct pid_namespace;
@@ -56,6 +59,17 @@ static inline bool perf_may_know_kernel(void)
 
 /* Charge the reader's memory cgroup, and do not invoke the OOM killer for a copy. */
 #define PERF_COPY_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/*
+ * Allocate memory that kvfree() frees, and which __GFP_ZERO in @flags clears. With
+ * __GFP_RETRY_MAYFAIL, kvmalloc() would reclaim and compact to get adjacent pages, which
+ * nobody needs here.
+ */
+static inline void *perf_copy_alloc(size_t size, gfp_t flags)
+{
+	flags |= PERF_COPY_GFP;
+	return size <= PAGE_SIZE ? kmalloc(size, flags) : __vmalloc(size, flags);
+}
 
 /**
  * struct perf_copy_event - an event that may have records in a copy

@@ -124,7 +124,7 @@ static int grow_list(struct comm_list *list)
 
 	if (perf_copy_reserve(list_pages(new.max)))
 		return -ENOMEM;
-	new.all = kvmalloc_array(new.max, sizeof(*new.all), PERF_COPY_GFP);
+	new.all = perf_copy_alloc(array_size(new.max, sizeof(*new.all)), 0);
 	if (!new.all) {
 		perf_copy_unreserve(list_pages(new.max));
 		return -ENOMEM;

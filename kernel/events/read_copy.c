@@ -105,7 +105,7 @@ u64 perf_copy_complete_since(const struct perf_copy_events *events,
 	u64 *since, all = 0;
 	int cpu;
 
-	since = kvmalloc_array(nr_cpu_ids, sizeof(*since), PERF_COPY_GFP);
+	since = perf_copy_alloc(array_size(nr_cpu_ids, sizeof(*since)), 0);
 	if (!since)
 		return U64_MAX;
 	memset64(since, U64_MAX, nr_cpu_ids);
@@ -325,11 +325,18 @@ static unsigned long written(struct perf_buffer *rb, unsigned long head)
 
 static unsigned long reserved_head(const struct perf_copy_from *from)
 {
+	unsigned long head;
 	int cpu;
 
 	smp_rmb(); /* The head read below must include all writes that the copy has seen. */
-	cpu = from->target ? task_cpu(from->target) : from->cpu;
-	return from->done ? from->head : perf_read_head(from->rb, cpu).head;
+	if (from->done)
+		return from->head;
+	do {
+		cpu = from->target ? task_cpu(from->target) : from->cpu;
+		head = perf_read_head(from->rb, cpu).head;
+		/* Another CPU may have its writes if it has migrated. */
+	} while (from->target && task_cpu(from->target) != cpu);
+	return head;
 }
 
 /* Returns whether at least half of the copy was not overwritten meanwhile. */
@@ -428,7 +435,7 @@ static int index_records(struct perf_copy *copy, bool forward)
 		return ret;
 	if ((copy->len - 1) / sizeof(u64) > U32_MAX)
 		return -E2BIG;
-	copy->starts = kvmalloc(index_bytes(copy->nr), PERF_COPY_GFP);
+	copy->starts = perf_copy_alloc(index_bytes(copy->nr), 0);
 	if (!copy->starts)
 		return -ENOMEM;
 	add_pages(copy, PFN_UP(index_bytes(copy->nr)));

@@ -47,7 +47,7 @@ bool perf_out_room(struct perf_out *out, size_t len)
 		return true;
 
 	max = max(2 * out->max, out->len + len + PAGE_SIZE);
-	data = kvmalloc(max, PERF_COPY_GFP);
+	data = perf_copy_alloc(max, 0);
 	if (!data) {
 		out->failed = true;
 		return false;
@@ -323,8 +323,8 @@ int perf_out_attrs(struct perf_out *out, const struct perf_copy_events *events)
 	unsigned int nr = 0;
 	int ret = -ENOMEM;
 
-	sorted = kvmalloc_array(events->nr, sizeof(*sorted), PERF_COPY_GFP);
-	groups = kvmalloc_array(events->nr, sizeof(*groups), PERF_COPY_GFP);
+	sorted = perf_copy_alloc(array_size(events->nr, sizeof(*sorted)), 0);
+	groups = perf_copy_alloc(array_size(events->nr, sizeof(*groups)), 0);
 	if (sorted && groups) {
 		for (event = events->all; event < perf_copy_events_end(events); event++)
 			sorted[nr++] = event;
@@ -502,7 +502,7 @@ int perf_out_formats(struct perf_out *out, const struct perf_copy_events *events
 	size_t start, here;
 	unsigned int nr;
 
-	formats = kvmalloc_array(events->nr, sizeof(*formats), PERF_COPY_GFP);
+	formats = perf_copy_alloc(array_size(events->nr, sizeof(*formats)), 0);
 	if (!formats)
 		return -ENOMEM;
 	nr = sort_formats(formats, events);

@@ -52,7 +52,7 @@ static int add_number(struct number_list *list, u64 number)
 	u64 *all;
 
 	if (list->nr == list->max) {
-		all = kvmalloc_array(max, sizeof(*all), PERF_COPY_GFP);
+		all = perf_copy_alloc(array_size(max, sizeof(*all)), 0);
 		if (!all)
 			return -ENOMEM;
 		if (list->nr)
@@ -202,7 +202,7 @@ static int add_file(struct buffer_search *search, struct file *file)
 	struct file **files;
 
 	if (search->nr == search->max) {
-		files = kvmalloc_array(max, sizeof(*files), PERF_COPY_GFP);
+		files = perf_copy_alloc(array_size(max, sizeof(*files)), 0);
 		if (!files)
 			return -ENOMEM;
 		if (search->nr)
@@ -491,7 +491,7 @@ static int check_others(const struct perf_copy_events *events, struct perf_buffe
 }
 
 /* Limit of events of a buffer: the walk over the list does not reschedule. */
-#define PERF_TASK_WRITERS	SZ_64K
+#define PERF_TASK_WRITERS	65536
 
 static int count_writers(struct perf_buffer *rb)
 {
@@ -515,7 +515,7 @@ static struct perf_copy_events *describe_events(const struct buffer_search *sear
 	if (ret < 0)
 		return ERR_PTR(ret);
 	max = search->nr + ret;
-	events = kvzalloc(struct_size(events, all, max), PERF_COPY_GFP);
+	events = perf_copy_alloc(struct_size(events, all, max), __GFP_ZERO);
 	if (!events)
 		return ERR_PTR(-ENOMEM);
 	events->max = max;

@@ -553,7 +553,7 @@ static int alloc_heap(struct perf_text *text)
 
 	for (event = text->events->all; event < perf_copy_events_end(text->events); event++)
 		nr += event->owner == event->id;
-	text->heap.data = kvcalloc(nr, sizeof(*text->heap.data), PERF_COPY_GFP);
+	text->heap.data = perf_copy_alloc(array_size(nr, sizeof(*text->heap.data)), __GFP_ZERO);
 	text->heap.size = nr;
 	return text->heap.data || !nr ? 0 : -ENOMEM;
 }

@@ -182,6 +182,20 @@ refused cpu-clok events 'No such file' "'cpu-clok': no such event" &&
 	is events 'sched:sched_process_exec/period=1/ if pid > 0'
 result $? "events that are wrong"
 
+old='sched:sched_process_exec/period=1/ if pid > 0'
+refused "cs/period=5/
+!$old
+cpu-clok" events 'No such file' "'cpu-clok': no such event" && is events "$old"
+result $? "no line takes effect if one is wrong"
+
+probes=/sys/kernel/tracing/kprobe_events
+if [ -w $probes ]; then
+	echo "p:$ns/gone kernel_clone" >$probes && put "$ns:gone" events &&
+		echo "-:$ns/gone" >>$probes && is events "$old
+$ns:gone/period=1/" && put "!$ns:gone/period=1/" events && is events "$old"
+	result $? "take away what is gone"
+fi
+
 put 64K buffer_size && is buffer_size 65536 && put 5000 buffer_size && is buffer_size 8192 &&
 	refused 0 buffer_size 'Invalid' "'0': not a size" &&
 	refused 1Mb buffer_size 'Invalid' "'1Mb': not a size" &&
@@ -281,9 +295,10 @@ time_of()
 	sed -n "$1s/.*\] *\([0-9]*\.[0-9]\{6\}\): .*/\1/p" "$d/$text"
 }
 
-[ -n "$(time_of 1)" ] && has "../$ns.1/status" "^oldest: $(time_of 1)\$" &&
-	has "../$ns.1/status" "^newest: $(time_of \$)\$" && [ -n "$(status oldest)" ]
-result $? "status says how far back it reaches"
+[ -n "$(time_of 1)" ] && has "../$ns.1/times" "^oldest: $(time_of 1)\$" &&
+	has "../$ns.1/times" "^newest: $(time_of \$)\$" && has times '^oldest: [0-9]' &&
+	[ "$(wc -l <"$d/times")" = 2 ]
+result $? "times says how far back it reaches"
 
 refused "$ns.1" snapshot 'Invalid' "'$ns.1': neither 0 nor 1" &&
 	refused no snapshot 'Invalid' "'no': neither 0 nor 1" && [ -e "$d.1/status" ]
@@ -332,7 +347,8 @@ refused 'panic' triggers 'Invalid' "'panic': ' : stop' or" &&
 	refused "sched:sched_process_exec if $(printf 'pid == 1 && %.0s' 1 2 3 4 5) pid : stop" \
 		triggers 'too long' "'sched:sched_process_exec if pid == 1" &&
 	refused 'cpu-clok : stop' triggers 'No such file' "'cpu-clok': no such event" &&
-	refused '!oops : stop' triggers 'No such file' "'oops : stop': no such trigger"
+	refused '!oops : stop' triggers 'No such file' "'oops : stop': no such trigger" &&
+	refused 'panic : stop' triggers 'exists' "'panic': the namespace has this trigger"
 result $? "triggers that are wrong"
 
 i=0

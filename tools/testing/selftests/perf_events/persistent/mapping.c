@@ -590,6 +590,32 @@ TEST_F(buffers, mapped_before)
 	EXPECT_EQ(-EACCES, protect(none, rw));
 }
 
+/* Nor can the buffer that a snapshot brought, when its event is claimed. H32 */
+TEST_F(buffers, claimed_after_snapshot)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m, joined;
+	int ns_fd, reader;
+	__u64 id, snap;
+	void *map;
+
+	ASSERT_EQ(0, ns_create(&m, &attr, self->cpu, PAGES, self->ns, &id));
+	ASSERT_EQ(0, member_open(&joined, &attr, self->cpu, PAGES));
+	ASSERT_EQ(0, persist_join(joined.fd, id));
+	ns_fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, ns_fd);
+	ASSERT_EQ(0, ns_snapshot(ns_fd, &snap));
+	reader = member_reopen(id, event_id(m.fd), self->cpu, 0);
+	ASSERT_LE(0, reader);
+	map = ring_map(reader, PAGES, PROT_READ);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, persist_claim(m.fd));
+	EXPECT_EQ(-EACCES, ring_map_err(m.fd, PAGES, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(0, ring_map_err(m.fd, PAGES, PROT_READ));
+	say("unharmed");
+	EXPECT_EQ(1, heard(reader, map, "unharmed"));
+}
+
 /* Opens a recorder that is mapped for writing (@how 0 and 1), or was (2). H32 */
 static int writable_open(struct member *m, int cpu, int how)
 {

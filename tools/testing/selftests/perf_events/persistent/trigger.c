@@ -495,6 +495,42 @@ TEST_F(trigger, stopped_meanwhile)
 	EXPECT_GE(1, late);
 }
 
+/* Nor does CLEAR drop it, if it waits for memory meanwhile. H24b */
+TEST_F(trigger, stopped_while_clearing)
+{
+	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
+	struct perf_event_attr attr = say_attr();
+	struct perf_event_trigger_state st;
+	int i, err, fd, lost = 0;
+	char name[NS_ROOM + 8];
+	char text[16];
+	pid_t pid;
+	__u64 id;
+
+	snprintf(name, sizeof(name), "%s-2", self->ns);
+	ASSERT_EQ(0, ns_create_leave(&attr, self->cpu, 8192, name, &id));
+	fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, arm_on_call(fd, &self->attr, self->cpu, SYS_getuid, &stop));
+	for (i = 0; i < 16; i++) {
+		pid = fork_child();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			_exit(-event_ioctl(fd, PERF_EVENT_IOC_CLEAR, 0));
+		usleep(i * 1000);
+		snprintf(text, sizeof(text), "round %d", i);
+		say(text);
+		syscall(SYS_getuid);
+		ASSERT_EQ(0, wait_for(fd, 1, i + 1, &st));
+		err = child_status(pid);
+		EXPECT_TRUE(!err || err == ECANCELED);
+		lost += heard_in(id, 0, self->cpu, text) != 1;
+		ASSERT_EQ(0, ns_resume(fd));
+	}
+	/* A stop may still come when it has looked for the last time. */
+	EXPECT_GE(1, lost);
+}
+
 /* After a failure, a trigger does not wait for its cool-down, but for a second. */
 TEST_F(trigger, failed)
 {

@@ -401,11 +401,9 @@ static int make_cover(struct perf_cover *all, int nr, int i, struct perf_persist
 
 	cover->event = event;
 	ret = perf_persist_covering(event->member);
-	if (ret)
-		; /* no memory */
-	else if (output)
+	if (!ret && output)
 		ret = perf_event_set_output(event, output);
-	else if (cover->own_buffer)
+	else if (!ret && cover->own_buffer)
 		ret = perf_member_make_buffer(event, ns, data_page_nr(cover->model_rb));
 	if (ret)
 		drop_cover(cover);

@@ -175,7 +175,7 @@ check_doc()
 		lgit show "base:$file" >"$tmp/old/$file" 2>/dev/null || :
 		for at in old new; do
 			(cd "$tmp/$at" && "$linux/scripts/kernel-doc" -none -Wall "$file" 2>&1) |
-				sed 's/:[0-9]*//' | sort >"$tmp/$at.said"
+				sed 's/:[0-9][0-9]*//' | sort >"$tmp/$at.said"
 		done
 		! comm -23 "$tmp/new.said" "$tmp/old.said" | grep . || status=1
 	done

@@ -210,7 +210,8 @@ static int add_line(struct perf_persist_ns *ns, char *line, struct perf_spec_err
 		      perf_persist_check_rates(&specs, error);
 	}
 	if (!ret && is_there(ns, &arg))
-		ret = perf_spec_fail(error, -EEXIST, line, "the namespace has this trigger already");
+		ret = perf_spec_fail(error, -EEXIST, line,
+				     "the namespace has this trigger already");
 	if (!ret)
 		ret = add_trigger(ns, &arg, &specs, error);
 	perf_spec_free(&specs);

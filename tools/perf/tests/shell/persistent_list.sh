@@ -329,12 +329,12 @@ test_lines() {
 	[ "$nr_cpus" -gt 1 ] || { echo "one CPU: not tested"; return; }
 	check "create" perf record -P "$ns" -e "$exec_event" -e cpu-clock -a -m 1
 	check "list one" perf ctl -l "$ns"
-	same "lines about buffers" 2 "$(grep -c '  *\(events\|tasks\)  *[0-9]*K' "$tmp/out")"
+	same "lines about buffers" 2 "$(grep -c '  *\(events\|tasks\)  *[0-9]*[KM]' "$tmp/out")"
 	says "of all CPUs" \
 	     "^$(cat /sys/devices/system/cpu/online)  *events  *$((nr_cpus * page / 1024))K "
 	check "list each" perf ctl -l -v "$ns"
 	same "lines about buffers" $((2 * nr_cpus + 2)) \
-	     "$(grep -c '^[0-9-]*  *\(events\|tasks\)  *[0-9]*K' "$tmp/out")"
+	     "$(grep -c '^[0-9-]*  *\(events\|tasks\)  *[0-9]*[KM]' "$tmp/out")"
 	says "of the last CPU" "^$((nr_cpus - 1))  *events  *$((page / 1024))K "
 	check "delete" perf ctl -d "$ns"
 }

@@ -264,8 +264,10 @@ test_refused() {
 	refuse "a file without a clock" "'perf record --clockid monotonic', 'perf ctl read'" \
 	       perf data merge -o "$tmp/no" "$alpha" "$tmp/none.data"
 	check "it is named" grep -q "^'$tmp/none.data' does not contain" "$tmp/said"
-	refuse "a file without its end" "The end of '$tmp/end.data' is missing: copy it again" \
+	# perf may find out already when it reads the headers, and then it cannot read the file.
+	refuse "a file without its end" ": copy it again" \
 	       perf data merge -o "$tmp/no" "$alpha" "$tmp/end.data"
+	check "it is named" grep -q "'$tmp/end.data'.*: copy it again" "$tmp/said"
 	for file in cut noise empty missing; do
 		refuse "$file.data" "Cannot read '$tmp/$file.data': copy it again" \
 		       perf data merge -o "$tmp/no" "$alpha" "$tmp/$file.data" "$beta"

@@ -44,6 +44,7 @@ step()
 }
 
 step test make -s test
+step kunit make -s kunit
 step test-long make -s test-long
 step check-readers make -s check-readers
 step readers make -s test-readers KERNEL=debug
@@ -77,6 +78,7 @@ step whole make -s check-whole
 step series make -s check-series
 step apply make -s test-apply
 step deb make -s test-deb
+step bench-snapshot make -s bench-snapshot
 step scale make -s bench-scale
 step idle make -s bench-idle
 step read make -s bench-read

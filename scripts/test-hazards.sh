@@ -99,7 +99,7 @@ if [ $# -eq 0 ]; then
 		===============================
 
 		How code like this is known to break, the test in
-		\`\`tools/testing/selftests/perf_events/persistent/\`\` that notices, and the result of
+		\`\`tools/testing/selftests/perf_events/\`\` that notices, and the result of
 		that test on a kernel without the guard.
 
 		.. list-table::

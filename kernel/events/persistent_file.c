@@ -586,7 +586,7 @@ static long name_event(struct perf_event *event, const char __user *ustr)
  *  -ENOENT	the event is in no namespace
  *  -EINVAL	size is too small
  *  -E2BIG	size is too large, and now holds the size that the kernel knows; or
- *		attr_size is too small, and now holds the size that is needed
+ *		attr_size or filter_size is too small, and now holds what is needed
  *
  * An LSM may add errors of its own.
  */

@@ -9,6 +9,7 @@
 #include "data-merge.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -273,13 +274,23 @@ static int open_output(struct merge *merge)
 	const char *path = merge->opts->output;
 	char buf[STRERR_BUFSIZE];
 	struct stat st;
+	int fd;
 
 	merge->out = stdout;
 	if (!path)
 		return 0;
 
-	/* With "x", fopen() fails if a file was created meanwhile. */
-	merge->out = fopen(path, !stat(path, &st) && !S_ISREG(st.st_mode) ? "we" : "wxe");
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	/* A pipe or a device is no recording. Without O_TRUNC, what replaces it meanwhile stays. */
+	if (fd < 0 && errno == EEXIST && !stat(path, &st) && !S_ISREG(st.st_mode)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0 && (fstat(fd, &st) || S_ISREG(st.st_mode))) {
+			close(fd);
+			fd = -1;
+			errno = EEXIST;
+		}
+	}
+	merge->out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (merge->out)
 		return 0;
 	if (errno == EEXIST) {

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -435,8 +436,10 @@ static bool add__records(const struct add *add)
 
 static int add__join_all(struct add *add)
 {
+	sigset_t old;
 	int err = 0;
 
+	persistent__block_signals(&old);
 	for (int i = 0; i < add->nr_joiners && !err; i++)
 		err = add__join(add, &add->joiners[i]);
 	for (int i = 0; i < add->nr_joiners && !err && add__records(add); i++) {
@@ -445,6 +448,7 @@ static int add__join_all(struct add *add)
 	}
 	if (err)
 		add__leave(add);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <internal/lib.h>
@@ -292,20 +293,33 @@ static void keep__print_would_keep(const struct persistent_keep *keep, struct ev
 	fprintf(stderr, "[ perf record: --dry-run: nothing was created ]\n");
 }
 
-static int keep__open_and_publish(const struct persistent_keep *keep, struct evlist *sideband)
+static int keep__publish(const struct persistent_keep *keep, struct evlist *sideband,
+			 u64 *tasks_bytes)
 {
 	u64 flags = keep->opts->target.cpu_list ? 0 : PERF_PERSIST_ALL_CPUS;
-	u64 id, tasks_bytes = 0;
+	sigset_t old;
+	int err;
+	u64 id;
+
+	persistent__block_signals(&old);
+	err = persistent__publish(keep->evlist, sideband, keep->name, flags, &id);
+	if (!err && keep__keeps_tasks(keep))
+		*tasks_bytes = persistent__keep_tasks(id, keep->name, keep->opts,
+						      evlist__id_hdr_size(sideband));
+	if (!err)
+		persistent__note_command(id, keep->env);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
+static int keep__open_and_publish(const struct persistent_keep *keep, struct evlist *sideband)
+{
+	u64 tasks_bytes = 0;
 	int err;
 
 	err = keep__open(keep, keep->evlist, keep->opts->mmap_pages) ?:
 	      keep__open(keep, sideband, keep__sideband_pages(keep)) ?:
-	      persistent__publish(keep->evlist, sideband, keep->name, flags, &id);
-	if (!err && keep__keeps_tasks(keep))
-		tasks_bytes = persistent__keep_tasks(id, keep->name, keep->opts,
-						     evlist__id_hdr_size(sideband));
-	if (!err)
-		persistent__note_command(id, keep->env);
+	      keep__publish(keep, sideband, &tasks_bytes);
 	if (!err && !quiet)
 		keep__print(keep, tasks_bytes);
 	return err;

@@ -5,6 +5,7 @@
 #include "persistent.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,21 @@
 #include "evlist.h"
 #include "evsel.h"
 #include "util.h"
+
+/*
+ * Ctrl-C must not leave half of a change in the kernel. When the change is complete, set the
+ * signal mask to @old again.
+ */
+void persistent__block_signals(sigset_t *old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, old);
+}
 
 int evsel__cpu_fd(const struct evsel *evsel, int cpu_map_idx)
 {

@@ -68,6 +68,8 @@ static void spare_ns(struct persistent_ns *ns)
 	if (persistent_ns__is_gone(ns))
 		pr_err("'%s' was deleted by somebody else, and not all of it is in the output.\n",
 		       ns->name);
+	else if (ns->snapshot)
+		pr_err("'%s' is not deleted.\n", ns->name);
 	else if (!persistent_ns__enable_again(ns))
 		pr_err("'%s' is not deleted, and records as before.\n", ns->name);
 	else

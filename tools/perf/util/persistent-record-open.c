@@ -131,7 +131,10 @@ static int evsel__check_format(struct evsel *evsel)
 	int err = -ENOMEM;
 
 	event = name ? strchr(name, ':') : NULL;
-	if (event) {
+	if (event && strchr(name, '/')) {
+		/* Whoever made the namespace chose the name: it must not lead to other files. */
+		err = -ENOENT;
+	} else if (event) {
 		*event++ = '\0';
 		dir = get_events_file(name);
 		if (dir && asprintf(&path, "%s/%s/id", dir, event) >= 0)

@@ -309,18 +309,26 @@ static void sort_files(struct save_dir *dir)
 	qsort(dir->files, dir->nr_files, sizeof(*dir->files), file_cmp);
 }
 
-static int insert_file(struct save_dir *dir, const struct save_file *file)
+static int append_file(struct save_dir *dir, const struct save_file *file)
 {
 	struct save_file *files = realloc(dir->files, (dir->nr_files + 1) * sizeof(*files));
-	int i = dir->nr_files;
 
 	if (!files)
 		return -ENOMEM;
 	dir->files = files;
-	for (; i && file_cmp(&files[i - 1], file) > 0; i--)
-		files[i] = files[i - 1];
-	files[i] = *file;
-	dir->nr_files++;
+	files[dir->nr_files++] = *file;
+	return 0;
+}
+
+static int insert_file(struct save_dir *dir, const struct save_file *file)
+{
+	int i = dir->nr_files, err = append_file(dir, file);
+
+	if (err)
+		return err;
+	for (; i && file_cmp(&dir->files[i - 1], file) > 0; i--)
+		dir->files[i] = dir->files[i - 1];
+	dir->files[i] = *file;
 	return 0;
 }
 
@@ -366,7 +374,7 @@ static int read_files(struct save_dir *dir)
 		    !S_ISREG(st.st_mode) || st.st_uid != dir->uid)
 			continue;
 		file.size = st.st_size;
-		err = insert_file(dir, &file) ?: note_saved(dir, &file);
+		err = append_file(dir, &file) ?: note_saved(dir, &file);
 	}
 	closedir(d);
 	if (!err && dir->nr_files)

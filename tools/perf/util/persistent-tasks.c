@@ -267,6 +267,28 @@ static size_t min_size(u32 type)
 	}
 }
 
+/* The kernel keeps what it is given, and whoever made the records may be another user. */
+static bool is_sound(const struct perf_event_header *record, size_t size)
+{
+	const struct perf_record_namespaces *namespaces = (const void *)record;
+	size_t least = min_size(record->type);
+
+	if (!least || size < least)
+		return false;
+
+	switch (record->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		/* Other maps would replace those of the kernel. */
+		return (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
+	case PERF_RECORD_NAMESPACES:
+		return namespaces->nr_namespaces <=
+		       (size - least) / sizeof(namespaces->link_info[0]);
+	default:
+		return true;
+	}
+}
+
 /*
  * Somebody else made the records. The events there may have other sample_id fields than
  * the events here. All these fields are zero, so only correct their size.
@@ -275,9 +297,9 @@ static int synthesize_record(const struct perf_event_header *record, size_t old_
 			     const struct perf_tool *tool, perf_event__handler_t process,
 			     struct machine *machine, union perf_event *event)
 {
-	size_t size = record->size - old_id_size, least = min_size(record->type);
+	size_t size = record->size - old_id_size;
 
-	if (!least || record->size < least + old_id_size ||
+	if (record->size < old_id_size || !is_sound(record, size) ||
 	    size + machine->id_hdr_size >= sizeof(*event))
 		return 0;
 

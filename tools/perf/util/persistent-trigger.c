@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,10 +439,13 @@ static int ns__add_with_events(struct persistent_ns *ns, struct perf_event_trigg
 			       struct evlist *evlist)
 {
 	struct evsel *evsel;
-	int err = ns__add(ns, trigger);
+	sigset_t old;
+	int err;
 
+	persistent__block_signals(&old);
+	err = ns__add(ns, trigger);
 	if (err)
-		return err_add(err, ns, trigger);
+		goto out;
 
 	evlist__for_each_entry(evlist, evsel) {
 		for (int i = 0; i < xyarray__max_x(evsel->core.fd) && !err; i++)
@@ -451,6 +455,8 @@ static int ns__add_with_events(struct persistent_ns *ns, struct perf_event_trigg
 	/* Add all of its events, or none. */
 	if (err)
 		ioctl(ns->fd, PERF_EVENT_IOC_DEL_TRIGGER, &trigger->number);
+out:
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	return err_add(err, ns, trigger);
 }
 

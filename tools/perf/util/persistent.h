@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -165,6 +166,7 @@ char *persistent_ns__events_within(const struct persistent_ns *ns, size_t width)
 char *persistent__events_of(const char *name);
 
 /* persistent-publish.c */
+void persistent__block_signals(sigset_t *old);
 int persistent__check_free(const char *name);
 int persistent__publish(struct evlist *evlist, struct evlist *sideband,
 			const char *name, u64 flags, u64 *id);

@@ -406,8 +406,12 @@ int record_daemon__combine(struct record_daemon *daemon)
 	bool cut = false;
 	int nr = record_parts__list(&daemon->parts, daemon->parts.aux, &samples), err;
 
-	if (nr < 0)
+	if (nr < 0) {
+		errno = -nr;
+		pr_err("Cannot list the parts of %s: %m. Combine them with 'perf data join'.\n",
+		       daemon->parts.base);
 		return nr;
+	}
 	paths = calloc(nr + 1, sizeof(*paths));
 	if (paths) {
 		paths[0] = daemon->parts.aux;

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -35,7 +36,8 @@
 
 u64 record_memory__parse_size(const char *str)
 {
-	unsigned long val = isdigit(*str) ? parse_size_value(str) : 0;
+	size_t digits = strspn(str, "0123456789");
+	unsigned long val = digits && (!str[digits] || !str[digits + 1]) ? parse_size_value(str) : 0;
 	char *end;
 
 	if (val == -1UL) {

@@ -403,7 +403,7 @@ static int find_old_aux(const struct record_parts *parts, const char *name, void
 	find->aux = path_of(parts, name);
 	if (!find->aux)
 		return -ENOMEM;
-	if (data_join__same(find->aux, find->path) > 0)
+	if (data_join__same(find->path, find->aux) > 0)
 		return 1;
 	zfree(&find->aux);
 	return 0;
@@ -417,7 +417,7 @@ static char *find_aux(const char *base, const char *path)
 
 	if (record_parts__init(&parts, base))
 		return NULL;
-	if (data_join__same(parts.aux, path) > 0)
+	if (data_join__same(path, parts.aux) > 0)
 		find.aux = strdup(parts.aux);
 	else
 		visit_names(&parts, find_old_aux, &find);
@@ -438,12 +438,16 @@ static int join_to(int fd, const char *aux, const char *path, bool force)
 	const char *paths[2] = { aux, path };
 	struct data_join join = { .force = force };
 	struct record_file out = {};
+	struct stat st;
 	int err;
 
 	err = data_join__open(&join, paths, ARRAY_SIZE(paths)) ?: data_join__sort(&join) ?:
 	      record_file__attach(&out, fd) ?: data_join__write(&join, &out) ?:
 	      record_file__finish(&out);
 	data_join__exit(&join);
+	/* perf report --header takes it for the time of the recording. */
+	if (!err && !stat(path, &st))
+		futimens(fd, (struct timespec[]){ st.st_atim, st.st_mtim });
 	return err;
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -P leaves all or nothing when it is killed
+# perf leaves all or nothing in the kernel when it is killed or interrupted
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -58,6 +58,75 @@ check "nothing was left by one killed before it publishes" test "$nr_nothing" -g
 before=$nr_all
 kill_at exit_group 1
 same "left by one killed after it published" $((before + 1)) "$nr_all"
+
+# each_interrupted WHAT LEFT UNDO COMMAND...: Ctrl-C at each of its last ioctls. LEFT prints what
+# is there then: nothing, or what there is without Ctrl-C.
+each_interrupted() {
+	local what=$1 left=$2 undo=$3 whole now nr wholes=0
+
+	shift 3
+	"${trace[@]}" "$tmp/strace" -e trace=ioctl "$@" > "$tmp/out" 2>&1
+	nr=$(grep -c '^ioctl(' "$tmp/strace")
+	whole=$($left)
+	check "$what leaves something" test -n "$whole"
+	$undo
+	for ((i = nr > 12 ? nr - 11 : 1; i <= nr; i++)); do
+		"${trace[@]}" /dev/null -e trace=ioctl -e inject="ioctl:signal=INT:when=$i" \
+			"$@" > "$tmp/out" 2>&1
+		now=$($left)
+		[ -n "$now" ] || continue
+		[ "$now" = "$whole" ] || fail "$what, interrupted at ioctl $i: '$now', not '$whole'"
+		wholes=$((wholes + 1))
+		$undo
+	done
+	check "$what: all was left at least once" test "$wholes" -gt 0
+}
+
+# shellcheck disable=SC2317 # each_interrupted() calls these
+left_by_record() {
+	gone "$ns" || perf ctl -l "$ns" | sed -n "s/^\(Note\|$ns .*K\).*/\1/p"
+}
+
+# shellcheck disable=SC2317
+left_by_trigger() {
+	perf ctl -l --json "$ns" | sed -n '/"triggers"/,$s/.*\("events": [0-9]*\),*$/\1/p'
+}
+
+# shellcheck disable=SC2317
+undo_trigger() {
+	local nr
+
+	for nr in $(perf ctl -l --json "$ns" |
+		    sed -n '/"triggers"/,$s/.*"number": \([0-9]*\),*$/\1/p'); do
+		perf ctl -t "$ns" --remove "$nr"
+	done
+}
+
+# shellcheck disable=SC2317
+left_by_add() {
+	perf ctl -l "$ns" | awk '$1 == "context-switches" && NF == 5'
+}
+
+# shellcheck disable=SC2317
+undo_add() {
+	undo_record
+	"${create[@]}" > /dev/null 2>&1
+}
+
+# shellcheck disable=SC2317
+undo_record() {
+	perf ctl -d "$ns"
+}
+
+each_interrupted "perf record -P" left_by_record undo_record "${create[@]}"
+check "create" "${create[@]}"
+each_interrupted "perf ctl trigger" left_by_trigger undo_trigger \
+		 perf ctl -t "$ns" --when context-switches --do stop
+# The trigger has stopped it.
+check "delete" perf ctl -d "$ns"
+check "create" "${create[@]}"
+each_interrupted "perf ctl add" left_by_add undo_add perf ctl add "$ns" -e context-switches
+check "delete" perf ctl -d "$ns"
 
 pass "killed $((nr_all + nr_nothing)) times: all was left $nr_all times, nothing $nr_nothing times"
 check "the name is free" "${create[@]}"

@@ -253,8 +253,61 @@ test_not_kept() {
 	check "read" perf record -e "persistent/$ns/" -o "$data" -k
 }
 
+# Whoever made the namespace may give the kernel any records: readers leave out wrong ones.
+test_untrusted() {
+	local pmu=/sys/bus/event_source/devices/persistent
+
+	gcc -o "$tmp/set_tasks" -x c - > "$tmp/out" 2>&1 <<-EOC
+	#include <stdint.h>
+	#include <stdlib.h>
+	#include <unistd.h>
+	#include <linux/perf_event.h>
+	#include <sys/ioctl.h>
+	#include <sys/syscall.h>
+	int main(int argc, char **argv)
+	{
+		struct perf_event_attr attr = {
+			.size = sizeof(attr), .type = atoi(argv[1]), .config = atoll(argv[2]),
+			.config2 = 1, /* PERF_PERSIST_OPEN_WRITE */
+		};
+		struct {
+			struct perf_event_header header;
+			uint32_t pid, tid;
+			uint64_t nr_namespaces, rest[16];
+		} record = {
+			{ PERF_RECORD_NAMESPACES, 0, sizeof(record) }, 1, 1, 1 << 22,
+		};
+		struct {
+			uint32_t size, flags;
+			uint64_t offset, len, addr, total;
+		} tasks = {
+			.size = sizeof(tasks), .len = sizeof(record), .addr = (uintptr_t)&record,
+		};
+		int fd = syscall(SYS_perf_event_open, &attr, -1, -1, -1, 0);
+
+		return ioctl(fd, _IOW('$', 19, tasks), &tasks) != 0;
+	}
+	EOC
+	check "create" perf record -P "$ns" -e cpu-clock -a
+	check "give it a record with too many namespaces" "$tmp/set_tasks" "$(cat $pmu/type)" \
+	      "$(perf ctl -l --json "$ns" | sed -n 's/.*"id": \([0-9]*\),*$/\1/p' | head -n 1)"
+	check "read" perf ctl -r "$ns" -o "$data"
+	check "the record is not there" sh -c \
+	      "! perf script -i $data --show-namespace-events 2> /dev/null | grep PERF_RECORD_NAMES"
+	mkfifo "$tmp/no_keys"
+	exec 3<> "$tmp/no_keys"
+	perf top --stdio -e "persistent/$ns/" -d 1 <&3 > "$tmp/top" 2>&1 &
+	top=$!
+	eventually "perf top runs" grep -q PerfTop: "$tmp/top"
+	echo q >&3
+	wait "$top"
+	exec 3>&-
+	check "delete" perf ctl -d "$ns"
+}
+
 test_older
 test_snapshots
+test_untrusted
 test_follow
 test_many_maps
 test_not_kept

@@ -145,6 +145,9 @@ test_names() {
 	# On a slow machine it also says that /proc took too long.
 	check "said where it is from" grep -qxF "[ perf: read with the names in $aux ]" "$tmp/said"
 	check "report" sh -c "perf report -i '$(sample 1)' --stdio 2>&1 | grep -q program"
+	touch -d "2001-02-03 04:05:06" "$(sample 1)"
+	perf report -i "$(sample 1)" --header-only > "$tmp/out" 2>&1
+	says "the time of the samples, not of joining" "captured on *: Sat Feb *3 04:05:06 2001"
 	mv "$aux" "$tmp/away"
 	perf script -i "$(sample 1)" -F comm,trace > "$tmp/comm" 2> "$tmp/said"
 	check "without it: no name, no failure" grep -q "^ *:.*pid: 0x" "$tmp/comm"

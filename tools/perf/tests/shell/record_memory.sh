@@ -310,6 +310,7 @@ test_words() {
 	refuse "too much" "1G for each of $cpus buffers: give it ${cpus}G or less" \
 		perf record -M $((cpus + 1))G -a true
 	refuse "below nothing" "not ' -5'" perf record -M " -5" -a true
+	refuse "more after the unit" "not '64M9'" perf record -M 64M9 -a true
 	refuse "no samples" "-M has nothing to keep" perf record -M 1M -e dummy -a true
 	refuse "an event of its own" "leave out 'no-overwrite'" \
 		perf record -M 1M -e cpu-clock/no-overwrite/ -a -o "$data" true

@@ -59,17 +59,17 @@ before=$nr_all
 kill_at exit_group 1
 same "left by one killed after it published" $((before + 1)) "$nr_all"
 
-# each_interrupted WHAT LEFT UNDO COMMAND...: Ctrl-C at each of its last ioctls. LEFT prints what
+# each_interrupted WHAT LEFT REVERT COMMAND...: Ctrl-C at each of its last ioctls. LEFT prints what
 # is there then: nothing, or what there is without Ctrl-C.
 each_interrupted() {
-	local what=$1 left=$2 undo=$3 whole now nr wholes=0
+	local what=$1 left=$2 revert=$3 whole now nr wholes=0
 
 	shift 3
 	"${trace[@]}" "$tmp/strace" -e trace=ioctl "$@" > "$tmp/out" 2>&1
 	nr=$(grep -c '^ioctl(' "$tmp/strace")
 	whole=$($left)
 	check "$what leaves something" test -n "$whole"
-	$undo
+	$revert
 	for ((i = nr > 12 ? nr - 11 : 1; i <= nr; i++)); do
 		"${trace[@]}" /dev/null -e trace=ioctl -e inject="ioctl:signal=INT:when=$i" \
 			"$@" > "$tmp/out" 2>&1
@@ -77,7 +77,7 @@ each_interrupted() {
 		[ -n "$now" ] || continue
 		[ "$now" = "$whole" ] || fail "$what, interrupted at ioctl $i: '$now', not '$whole'"
 		wholes=$((wholes + 1))
-		$undo
+		$revert
 	done
 	check "$what: all was left at least once" test "$wholes" -gt 0
 }

@@ -37,9 +37,11 @@
 u64 record_memory__parse_size(const char *str)
 {
 	size_t digits = strspn(str, "0123456789");
-	unsigned long val = digits && (!str[digits] || !str[digits + 1]) ? parse_size_value(str) : 0;
+	unsigned long val = 0;
 	char *end;
 
+	if (digits && (!str[digits] || !str[digits + 1]))
+		val = parse_size_value(str);
 	if (val == -1UL) {
 		errno = 0;
 		val = strtoul(str, &end, 10);

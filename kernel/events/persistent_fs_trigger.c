@@ -167,7 +167,7 @@ static bool is_there(struct perf_persist_ns *ns, const struct perf_event_trigger
 {
 	struct perf_event_trigger other = { .size = sizeof(other) };
 
-	for (; !perf_trigger_get_next(ns, other.number, &other); ) {
+	while (!perf_trigger_get_next(ns, other.number, &other)) {
 		if (!strcmp(other.label, arg->label) && other.action == arg->action &&
 		    other.after_ns == arg->after_ns && other.cool_down_ns == arg->cool_down_ns &&
 		    other.times == arg->times)

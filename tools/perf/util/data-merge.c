@@ -281,8 +281,8 @@ static int open_output(struct merge *merge)
 		return 0;
 
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	/* A pipe or a device is no recording. Without O_TRUNC, what replaces it meanwhile stays. */
-	if (fd < 0 && errno == EEXIST && !stat(path, &st) && !S_ISREG(st.st_mode)) {
+	/* A pipe or a device is no recording. Without O_TRUNC, a recording stays as it is. */
+	if (fd < 0 && errno == EEXIST) {
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (fd >= 0 && (fstat(fd, &st) || S_ISREG(st.st_mode))) {
 			close(fd);

@@ -3,24 +3,27 @@
 #
 # Build Debian packages of the kernel and of perf, to try them on a machine.
 #
-# usage: deb.sh [-o DIR] [CONFIG]
+# usage: deb.sh [-g] [-o DIR] [CONFIG]
 #
+#   -g      with the debug information that the configuration asks for, in a package of its
+#           own. Crash dumps need it, and so do programs of BPF that need BTF. It takes ten
+#           times the space
 #   -o      the directory for the packages and the builds (build/deb)
 #   CONFIG  the configuration of the kernel. The default is that of the running kernel,
 #           or else the one in Debian's linux-config-6.12
 #
-# Debug information is left out: it needs ten times the space, and perf does not need it.
 # Modules are not signed with a key of Debian's.
 
 set -euo pipefail
 . "$(dirname "$0")/series-lib.sh"
 
-out=$top/build/deb
-while getopts o: opt; do
+out=$top/build/deb debug=0
+while getopts go: opt; do
 	case $opt in
+	g) debug=1 ;;
 	o) out=$(realpath -m "$OPTARG") ;;
 	*)
-		sed -n '6,10s/^# \{0,1\}//p' "$0" >&2
+		sed -n '6,14s/^# \{0,1\}//p' "$0" >&2
 		exit 2
 		;;
 	esac
@@ -32,7 +35,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 # The scripts of bindeb-pkg need Debian's python, perl and sh.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
-"$top/scripts/deps.sh" kernel perf deb
+"$top/scripts/deps.sh" kernel perf deb man
 cc=gcc
 ! command -v ccache >/dev/null || cc='ccache gcc'
 
@@ -59,12 +62,24 @@ write_config()
 	fi
 }
 
+profiles=
+if [ $debug = 1 ]; then
+	# pahole, to make BTF
+	"$top/scripts/deps.sh" btf
+	debug_options=()
+else
+	profiles=pkg.linux-upstream.nokerneldbg
+	debug_options=(-d DEBUG_INFO -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT -d DEBUG_INFO_DWARF4
+		-d DEBUG_INFO_DWARF5 -e DEBUG_INFO_NONE)
+fi
+
 mkdir -p "$kernel"
-if [ -n "$config" ] || [ ! -e "$kernel/.config" ]; then
+had_debug=0
+! grep -qs '^CONFIG_DEBUG_INFO=y' "$kernel/.config" || had_debug=1
+if [ -n "$config" ] || [ ! -e "$kernel/.config" ] || [ $had_debug != $debug ]; then
 	write_config "$kernel/.config.new"
 	"$linux/scripts/config" --file "$kernel/.config.new" -e PERF_EVENTS_PERSISTENT \
-		-d DEBUG_INFO -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT -d DEBUG_INFO_DWARF4 \
-		-d DEBUG_INFO_DWARF5 -e DEBUG_INFO_NONE --set-str SYSTEM_TRUSTED_KEYS '' \
+		"${debug_options[@]}" --set-str SYSTEM_TRUSTED_KEYS '' \
 		--set-str SYSTEM_REVOCATION_KEYS '' --set-str MODULE_SIG_KEY certs/signing_key.pem
 	mv "$kernel/.config.new" "$kernel/.config"
 fi
@@ -84,8 +99,7 @@ echo "deb: building the kernel in ${kernel#"$top"/}, log: ${out#"$top"/}/kernel.
 rm -f "$out"/*.deb
 # The packages are written beside the O= directory. deps.sh has installed the dependencies,
 # so dpkg need not check them (-d).
-KDEB_PKGVERSION=$version-$revision DPKG_FLAGS=-d \
-	DEB_BUILD_PROFILES='pkg.linux-upstream.nokernelheaders pkg.linux-upstream.nokerneldbg' \
+KDEB_PKGVERSION=$version-$revision DPKG_FLAGS=-d DEB_BUILD_PROFILES=$profiles \
 	kmake bindeb-pkg >"$out/kernel.log" 2>&1 ||
 	{ tail -n 30 "$out/kernel.log" >&2; die 'the kernel package was not built'; }
 # These are for compiling programs, and would replace Debian's.
@@ -98,6 +112,12 @@ make -s -C "$linux/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "-j$(nproc)" \
 	BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 \
 	DESTDIR="$root" prefix=/usr install-bin >"$out/perf.log" 2>&1 ||
 	{ tail -n 30 "$out/perf.log" >&2; die 'perf was not built'; }
+make -s -C "$linux/tools/perf/Documentation" OUTPUT="$perf/man/" "-j$(nproc)" \
+	DESTDIR="$root" prefix=/usr install-man >"$out/man.log" 2>&1 ||
+	{ tail -n 30 "$out/man.log" >&2; die 'the manual pages were not built'; }
+gzip -9n "$root"/usr/share/man/man1/*
+install -D -m 644 -t "$root/usr/lib/systemd/system" \
+	"$linux"/tools/perf/scripts/systemd/perf-{flight,flight-save@,flight-snapshots,record}.service
 strip "$root/usr/bin/perf"
 
 # dpkg-shlibdeps finds the libraries that perf needs. It works only in a source package.

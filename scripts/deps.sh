@@ -34,6 +34,8 @@ packages()
 	boot) echo busybox-static cpio python3 ;;
 	demo) echo linux-perf ;;
 	fleet) echo mosquitto mosquitto-clients python3 rsync ;;
+	man) echo asciidoc xmlto docbook-xsl docbook-xml ;;
+	btf) echo dwarves ;;
 	docs)
 		echo make gcc perl asciidoc xmlto docbook-xsl docbook-xml man-db \
 			python3-sphinx python3-sphinx-rtd-theme graphviz

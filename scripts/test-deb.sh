@@ -31,7 +31,11 @@ install_and_use()
 	# Do not index manual pages, which takes minutes here.
 	rm -f $all/var/lib/man-db/auto-update
 	chroot $all apt-get -q -y install "$out"/*.deb
-	chroot $all dpkg-query -W "linux-image-$(uname -r)" linux-perf-persistent
+	chroot $all dpkg-query -W "linux-image-$(uname -r)" "linux-headers-$(uname -r)" \
+		linux-perf-persistent
+	chroot $all test -e "/lib/modules/$(uname -r)/build/scripts/basic/fixdep"
+	chroot $all zgrep -q 'perf ctl save' /usr/share/man/man1/perf-ctl.1.gz
+	chroot $all test -e /usr/lib/systemd/system/perf-flight.service
 	chroot $all modprobe trace-events-sample
 	chroot $all rmmod trace-events-sample
 	chroot $all bash -exc '

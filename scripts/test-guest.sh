@@ -81,6 +81,20 @@ perf_tests()
 	done
 }
 
+# check_names NAME...: fail if perf lacks one of these tests, as it runs the others then.
+check_names()
+{
+	local known missing='' name
+
+	known=$(perf test list 2>&1)
+	for name; do
+		grep -qiF -- "$name" <<<"$known" || missing+=", but not '$name'"
+	done
+	echo "### begin names"
+	echo "${missing:+not }ok 1 - perf has these tests$missing"
+	echo "### end names 0 0 s"
+}
+
 case $1 in
 selftests)
 	export TEST_MODULES=${KERNEL:-$arch_build/kernel}/test_modules
@@ -140,6 +154,7 @@ regression | regression-long)
 	[ "$1" != regression ] || program paths "$arch_build/selftests/paths"
 	mapfile -t names < <(grep . <<<"$regression")
 	cd "$base_perf_linux/tools/perf" || exit
+	check_names "${names[@]}"
 	program perf perf test -S -v "${names[@]}"
 	;;
 esac 2>&1

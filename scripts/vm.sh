@@ -219,17 +219,20 @@ fi
 setpriv --pdeathsig KILL sleep "${limit:-600}" </dev/null >/dev/null 2>&1 &
 clock_pid=$!
 
-wait -n -p ended "$qemu_pid" "$clock_pid" || :
+# Poll instead of "wait -n": on a busy machine, bash can miss the end of a process, and would
+# wait until the time is up.
+while kill -0 "$qemu_pid" 2>/dev/null && kill -0 "$clock_pid" 2>/dev/null; do
+	sleep 0.1
+done
 hung=0
-if [ "$ended" = "$clock_pid" ]; then
+if kill -0 "$qemu_pid" 2>/dev/null; then
 	hung=1
 	kill -9 "$qemu_pid"
 	wait "$qemu_pid" 2>/dev/null || :
 	clock_pid=''
 fi
 qemu_pid=''
-# Poll instead of "wait": on a busy machine, bash can miss the end of a process
-# substitution and wait forever.
+# The same with process substitutions
 [ $mode = terminal ] || while kill -0 "$out_pid" 2>/dev/null || kill -0 "$err_pid" 2>/dev/null; do
 	sleep 0.05
 done

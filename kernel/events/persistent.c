@@ -332,14 +332,16 @@ struct perf_persist_ns *perf_persist_find(u64 id)
  *
  * Called with the lock held, which may be dropped and taken again.
  *
- * Return: the namespace, published or not, or NULL.
+ * Return: the namespace, published or not; NULL if there is none, or the task is killed.
  */
 struct perf_persist_ns *perf_persist_find_settled(u64 id)
 {
 	struct perf_persist_ns *ns;
 
-	while ((ns = perf_persist_find(id)) && ns->swapping)
-		perf_persist_settle(ns);
+	while ((ns = perf_persist_find(id)) && ns->swapping) {
+		if (perf_persist_settle_killable(ns))
+			return NULL;
+	}
 	return ns;
 }
 
@@ -484,6 +486,24 @@ void perf_persist_changed(struct perf_persist_ns *ns)
 	tell_changed(ns, EPOLLPRI);
 }
 
+static int settle(struct perf_persist_ns *ns, unsigned int state)
+{
+	int ret;
+
+	assert_registry();
+	if (!ns->swapping)
+		return 0;
+
+	get_persist_ns(ns);
+	do {
+		mutex_unlock(&perf_persist_lock);
+		ret = wait_event_state(ns->waitq, !READ_ONCE(ns->swapping), state);
+		mutex_lock(&perf_persist_lock);
+	} while (!ret && ns->swapping);
+	perf_persist_put(ns); /* no snapshot, which must not be put with the lock held */
+	return ret;
+}
+
 /**
  * perf_persist_settle - wait until no buffers of a namespace are being replaced
  * @ns:		the namespace
@@ -498,17 +518,20 @@ void perf_persist_changed(struct perf_persist_ns *ns)
  */
 void perf_persist_settle(struct perf_persist_ns *ns)
 {
-	assert_registry();
-	if (!ns->swapping)
-		return;
+	settle(ns, TASK_UNINTERRUPTIBLE);
+}
 
-	get_persist_ns(ns);
-	do {
-		mutex_unlock(&perf_persist_lock);
-		wait_event(ns->waitq, !READ_ONCE(ns->swapping));
-		mutex_lock(&perf_persist_lock);
-	} while (ns->swapping);
-	perf_persist_put(ns); /* no snapshot, which must not be put with the lock held */
+/**
+ * perf_persist_settle_killable - the same, unless the task is killed
+ * @ns:		the namespace
+ *
+ * RCU may be stuck, as a CPU loops. Then this lets the user at least kill those who read.
+ *
+ * Return: 0; or -EINTR if buffers are still being replaced, and the caller must give up.
+ */
+int perf_persist_settle_killable(struct perf_persist_ns *ns)
+{
+	return settle(ns, TASK_KILLABLE) ? -EINTR : 0;
 }
 
 /**

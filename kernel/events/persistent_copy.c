@@ -164,8 +164,7 @@ static struct perf_copy_events *get_events(struct perf_copy_source *source)
 
 		ret = mutex_lock_killable(&perf_persist_lock);
 		if (!ret) {
-			perf_persist_settle(ns);
-			ret = add_events(events, ns);
+			ret = perf_persist_settle_killable(ns) ?: add_events(events, ns);
 			mutex_unlock(&perf_persist_lock);
 		}
 		if (ret)
@@ -191,7 +190,9 @@ static int begin_copy(struct perf_copy_from *from, struct perf_event **event,
 	int ret;
 
 	guard(mutex)(&perf_persist_lock);
-	perf_persist_settle(ns);
+	ret = perf_persist_settle_killable(ns);
+	if (ret)
+		return ret;
 	if (ns->unlinked)
 		return -ENODEV;
 	member = ns->published ? perf_persist_find_member(ns, owner) : NULL;

@@ -111,12 +111,13 @@ static long name_file(struct perf_persist_file *pf, const char __user *ustr)
 	if (!str.name || str.label)
 		return -EINVAL;
 
-	mutex_lock(&perf_persist_lock);
-	while ((ns = perf_persist_find_name(str.name)) && ns->swapping)
-		perf_persist_settle(ns);
-	ret = pf->ns ? -EBUSY : bind_file(pf, ns);
-	mutex_unlock(&perf_persist_lock);
-	return ret;
+	guard(mutex)(&perf_persist_lock);
+	while ((ns = perf_persist_find_name(str.name)) && ns->swapping) {
+		ret = perf_persist_settle_killable(ns);
+		if (ret)
+			return ret;
+	}
+	return pf->ns ? -EBUSY : bind_file(pf, ns);
 }
 
 static long set_note(struct perf_persist_ns *ns, const char __user *ustr)
@@ -467,6 +468,8 @@ static int pause_buffer(struct perf_buffer *rb, bool pause)
 	if (ns && READ_ONCE(ns->stopped)) {
 		/* rb_thaw() in RESUME uses the last value. */
 		WRITE_ONCE(rb->pause_output, pause);
+		/* _perf_ioctl() may have let it record again before it noticed the namespace. */
+		rb_freeze(rb);
 		return pause ? 0 : -EBUSY;
 	}
 	rb_toggle_paused(rb, pause);

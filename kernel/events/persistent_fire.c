@@ -151,6 +151,9 @@ void perf_trigger_overflow(struct perf_event *event, struct perf_sample_data *da
 	fire_trigger(action->trigger);
 }
 
+/* This CPU is in perf_persistent_fatal(). */
+static DEFINE_PER_CPU(bool, in_fatal);
+
 /**
  * perf_persistent_fatal - fire the triggers for panic, oops or soft lockup
  * @when:	which of these; no deferred work will run after PERF_TRIGGER_WHEN_PANIC
@@ -159,20 +162,18 @@ void perf_trigger_overflow(struct perf_event *event, struct perf_sample_data *da
  */
 void perf_persistent_fatal(enum perf_event_trigger_when when)
 {
-	static atomic_t fatal_cpu = ATOMIC_INIT(-1);
 	bool panic = when == PERF_TRIGGER_WHEN_PANIC;
-	int none = -1, cpu;
 	unsigned int nr = READ_ONCE(perf_nr_fatal_triggers);
 	struct perf_trigger *trigger;
 
 	if (list_empty(&perf_fatal_triggers) || !rcu_is_watching())
 		return;
-	/* Another task on this CPU must not panic while @fatal_cpu names this CPU. */
+	/* No other task may run on this CPU while @in_fatal is set. */
 	guard(preempt_notrace)();
-	cpu = raw_smp_processor_id();
 	/* If reading the list causes an oops, do not read it again while that is reported. */
-	if (!atomic_try_cmpxchg(&fatal_cpu, &none, cpu) && (!panic || none == cpu))
+	if (raw_cpu_read(in_fatal))
 		return;
+	raw_cpu_write(in_fatal, true);
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(trigger, &perf_fatal_triggers, fatal) {
@@ -187,7 +188,7 @@ void perf_persistent_fatal(enum perf_event_trigger_when when)
 			stop_now(trigger);
 	}
 	rcu_read_unlock();
-	atomic_cmpxchg(&fatal_cpu, cpu, -1);
+	raw_cpu_write(in_fatal, false);
 }
 
 /**

@@ -124,13 +124,15 @@ static int show(struct seq_file *m, perf_fs_show_t func)
 	struct perf_fs_dir *dir = perf_fs_leave(of);
 	struct perf_persist_ns *ns = dir->ns;
 	const struct cred *old;
-	int ret = -ENODEV;
+	int ret;
 
 	old = override_creds(of->file->f_cred);
 	mutex_lock(&perf_persist_lock);
-	perf_persist_settle(ns);
+	ret = perf_persist_settle_killable(ns);
+	if (!ret && ns->unlinked)
+		ret = -ENODEV;
 	/* A new namespace has no members to check, only the settings written so far. */
-	if (!ns->unlinked)
+	if (!ret)
 		ret = perf_persist_is_reserved(ns) ? perf_persist_may_create() :
 						     perf_persist_may_see(ns);
 	mutex_unlock(&perf_persist_lock);
@@ -326,7 +328,9 @@ static int next_event(struct perf_persist_ns *ns, struct shown_event *shown)
 	int ret;
 
 	guard(mutex)(&perf_persist_lock);
-	perf_persist_settle(ns);
+	ret = perf_persist_settle_killable(ns);
+	if (ret)
+		return ret;
 	/* A namespace that is not published has no events, or its start may still undo them. */
 	first = ns->unlinked || !ns->published ? NULL : first_ordinary_member(ns);
 	if (!first)
@@ -449,9 +453,14 @@ static int show_size(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	struct perf_member *member;
 	unsigned long size = 0;
+	int ret;
 
 	mutex_lock(&perf_persist_lock);
-	perf_persist_settle(dir->ns);
+	ret = perf_persist_settle_killable(dir->ns);
+	if (ret) {
+		mutex_unlock(&perf_persist_lock);
+		return ret;
+	}
 	if (is_new(dir)) {
 		size = READ_ONCE(dir->size);
 	} else {
@@ -700,9 +709,12 @@ static const char *ns_state(struct perf_persist_ns *ns)
 static int show_status(struct perf_fs_dir *dir, struct seq_file *m)
 {
 	struct perf_persist_ns *ns = dir->ns;
+	int ret;
 
 	guard(mutex)(&perf_persist_lock);
-	perf_persist_settle(ns);
+	ret = perf_persist_settle_killable(ns);
+	if (ret)
+		return ret;
 	seq_printf(m, "state: %s\n", ns_state(ns));
 	seq_printf(m, "id: 0x%llx\n", ns->id);
 	seq_puts(m, "owner: ");

@@ -825,6 +825,13 @@ static void new_cpus_worker(struct work_struct *work)
 	struct perf_persist_ns *ns;
 	unsigned int cpu;
 
+	/*
+	 * Wait until these CPUs are active. Events that join before that are still missing
+	 * there, see find_absent(), and nobody else would look again.
+	 */
+	cpus_read_lock();
+	cpus_read_unlock();
+
 	for_each_possible_cpu(cpu) {
 		if (!cpumask_test_and_clear_cpu(cpu, &new_cpus))
 			continue;

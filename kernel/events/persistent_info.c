@@ -70,8 +70,8 @@ static void fill_ns(struct perf_event_persist *info, struct perf_persist_ns *ns)
  *
  * Called without a lock.
  *
- * Return: 0, -ENOENT if there is no namespace, -ENODEV if @ns was deleted, or see
- * perf_persist_get_struct().
+ * Return: 0, -ENOENT if there is no namespace, -ENODEV if @ns was deleted, -EINTR if the task
+ * is killed, or see perf_persist_get_struct().
  */
 long perf_persist_get_info(struct perf_persist_ns *ns, struct perf_member *member, u64 *seen,
 			   struct perf_event_persist __user *uinfo)
@@ -85,8 +85,9 @@ long perf_persist_get_info(struct perf_persist_ns *ns, struct perf_member *membe
 
 	mutex_lock(&perf_persist_lock);
 	if (ns) {
-		perf_persist_settle(ns);
-		ret = ns->unlinked ? -ENODEV : 0;
+		ret = perf_persist_settle_killable(ns);
+		if (!ret && ns->unlinked)
+			ret = -ENODEV;
 	} else {
 		if (member)
 			perf_member_settle(member);
@@ -312,11 +313,11 @@ long perf_persist_get_next_member(struct perf_persist_ns *ns,
 		return ret;
 
 	mutex_lock(&perf_persist_lock);
-	perf_persist_settle(ns);
-	if (ns->unlinked) {
+	ret = perf_persist_settle_killable(ns);
+	if (!ret && ns->unlinked)
 		ret = -ENODEV;
+	if (ret)
 		goto unlock;
-	}
 	member = perf_persist_next_member(ns, info.event_id);
 	if (!member) {
 		ret = -ENOENT;

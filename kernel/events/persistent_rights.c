@@ -120,7 +120,7 @@ static unsigned int own_needs(struct perf_event *event)
 /**
  * perf_persistent_attached - an event begins to write to a buffer
  * @event:	the event; if it has no struct perf_member, as one of a task, its mmap_mutex
- *		is held
+ *		is held, unless it is a breakpoint, whose PMU cannot go away
  * @rb:		the buffer
  *
  * The buffer keeps records of events that are gone or are no members. So opening it later

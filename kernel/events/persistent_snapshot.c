@@ -601,16 +601,20 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 {
 	struct perf_persist_ns *snap;
 	LIST_HEAD(unused);
+	long ret = 0;
+	bool drop;
 
 	snap = lock_for_snapshot(ns, req, &unused);
-	if (IS_ERR(snap))
+	if (IS_ERR(snap)) {
+		ret = PTR_ERR(snap);
 		goto out;
+	}
 
 	/*
 	 * Nothing can fail from here on but for a stop: @snap has all its memory, and tasks
 	 * that want to delete the namespace or change its members wait until @swapping is
 	 * cleared. So the buffers of an older snapshot can be emptied before they are swapped
-	 * in.
+	 * in. If a stop comes meanwhile, its frozen buffers hold what this snapshot would.
 	 */
 	ns->swapping = true;
 	if (req->used_buffers) {
@@ -621,14 +625,12 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 			list_add(&snap->entry, &unused);
 			end_swap(ns);
 			mutex_unlock(&perf_persist_lock);
-			snap = ERR_PTR(-ECANCELED);
+			ret = -ECANCELED;
 			goto out;
 		}
 	}
 	swap(ns->set, snap->set);
 	snap->tasks = perf_tasks_get(ns->tasks);
-	if (req->clear)
-		perf_set_gone(snap->set);
 	swap_members(snap);
 	req->swapped_mono = ktime_get_ns();
 	mutex_unlock(&perf_persist_lock);
@@ -637,14 +639,18 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	synchronize_rcu();
 	if (move_others(snap))
 		synchronize_rcu();
-	if (!req->clear)
+	/* A trigger may have frozen buffers that CLEAR drops: keep them as a snapshot. */
+	drop = req->clear && !must_stay(ns, req);
+	if (drop)
+		perf_set_gone(snap->set);
+	else
 		copy_buffers(snap);
 
 	mutex_lock(&perf_persist_lock);
 	finish_members(snap);
 	if (req->sizes.nr)
 		perf_persist_members_changed(ns, true);
-	if (req->clear) {
+	if (drop) {
 		list_add(&snap->entry, &unused);
 	} else {
 		name_snapshot(snap, ns);
@@ -658,10 +664,11 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	}
 	end_swap(ns);
 	mutex_unlock(&perf_persist_lock);
-	snap = NULL;
+	if (req->clear && !drop)
+		ret = -ECANCELED;
 out:
 	perf_snapshot_free_spares(&unused);
-	return PTR_ERR_OR_ZERO(snap);
+	return ret;
 }
 
 static long take_for_user(struct perf_persist_ns *ns, struct perf_snapshot_request *req)
@@ -886,7 +893,8 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *  -ENOMEM	out of memory, or the buffers need more than half of what is available
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
- *  -ECANCELED	CLEAR: a trigger has stopped the namespace meanwhile
+ *  -ECANCELED	CLEAR: a trigger has stopped the namespace meanwhile; the records are
+ *		where they were, or in a snapshot
  *  or an error of the LSM
  */
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)

@@ -337,19 +337,21 @@ static int match_tracepoint(struct trace_event_call *call, void *data)
 
 static int find_tracepoints(struct spec_line *line, char *colon)
 {
+	char *system __free(kfree) = kmemdup_nul(line->name, colon - line->name,
+						  GFP_KERNEL_ACCOUNT);
 	struct tp_search search = {
 		.line		= line,
-		.system		= line->name,
+		.system		= system,
 		.event		= colon + 1,
 		.pattern	= strpbrk(line->name, "*?["),
 	};
 	int ret;
 
+	if (!system)
+		return perf_spec_fail(line->error, -ENOMEM, line->name, "out of memory");
 	line->attr.type = PERF_TYPE_TRACEPOINT;
 	set_defaults(line);
-	*colon = '\0';
 	ret = perf_trace_walk(match_tracepoint, &search);
-	*colon = ':';
 	if (!ret && !line->nr)
 		ret = perf_spec_fail(line->error, -ENOENT, line->name, "no such tracepoint");
 	return ret;

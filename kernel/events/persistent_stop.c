@@ -117,19 +117,20 @@ static void resume(struct perf_persist_ns *ns)
  * Return: 0, or
  *  -EOPNOTSUPP	@ns is a snapshot
  *  -ENODEV	the namespace was deleted
+ *  -EINTR	the task is killed
  *  or an error of the LSM
  */
 long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop)
 {
-	long ret = -ENODEV;
+	long ret;
 
 	if (is_snapshot(ns))
 		return -EOPNOTSUPP;
 
 	mutex_lock(&perf_persist_lock);
-	perf_persist_settle(ns);
-	if (!ns->unlinked)
-		ret = perf_persist_may_write(ns);
+	ret = perf_persist_settle_killable(ns);
+	if (!ret)
+		ret = ns->unlinked ? -ENODEV : perf_persist_may_write(ns);
 	if (!ret && do_stop != READ_ONCE(ns->stopped)) {
 		if (do_stop)
 			perf_stop_now(ns);

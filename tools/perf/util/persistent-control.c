@@ -119,6 +119,11 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 		       "Delete snapshots, or allocate buffers in advance with 'perf ctl --spares'.\n",
 		       what, ns->name);
 		break;
+	case -ECANCELED:
+		pr_err("Did not %s '%s': a trigger has stopped it meanwhile.\n"
+		       "Its records are frozen, or in a snapshot: see 'perf ctl -l'.\n",
+		       what, ns->name);
+		break;
 	case -EBUSY:
 		pr_err("Cannot %s '%s': readers have too many deleted snapshots mapped or\n"
 		       "open; dmesg says more. Nothing is lost.\n", what, ns->name);
@@ -334,37 +339,32 @@ int persistent_ns__count_snapshots(const struct persistent_ns *ns)
  * start, and again whenever poll() reports a change.
  */
 
-struct state {
-	u32			  snapshot;	/* number of the last one */
-	struct persistent_trigger *triggers;
-	int			  nr_triggers;
-};
-
-static int state__get(struct state *state, struct persistent_ns *ns)
+static int seen__get(struct persistent_seen *seen, struct persistent_ns *ns)
 {
 	/* Do this first: all later changes wake the next poll(). */
 	int err = persistent_ns__look_again(ns);
 
-	state->snapshot = ns->number;
+	seen->snapshot = ns->number;
+	seen->stopped = ns->stopped;
 	if (!err)
-		err = persistent_ns__triggers(ns, &state->triggers, &state->nr_triggers);
+		err = persistent_ns__triggers(ns, &seen->triggers, &seen->nr_triggers);
 	return err;
 }
 
-static void state__replace(struct state *state, struct state *with)
+static void seen__replace(struct persistent_seen *seen, struct persistent_seen *with)
 {
-	free(state->triggers);
-	*state = *with;
+	free(seen->triggers);
+	*seen = *with;
 	memset(with, 0, sizeof(*with));
 }
 
-static struct persistent_trigger state__trigger(const struct state *state, u32 number)
+static struct persistent_trigger seen__trigger(const struct persistent_seen *seen, u32 number)
 {
 	struct persistent_trigger none = { .asked.number = number };
 
-	for (int i = 0; i < state->nr_triggers; i++) {
-		if (state->triggers[i].asked.number == number)
-			return state->triggers[i];
+	for (int i = 0; i < seen->nr_triggers; i++) {
+		if (seen->triggers[i].asked.number == number)
+			return seen->triggers[i];
 	}
 	return none;
 }
@@ -398,20 +398,39 @@ static void warn_failed(const struct persistent_ns *ns, const struct persistent_
 		   ns->name, persistent_trigger__error(trigger, buf, sizeof(buf)));
 }
 
+static void warn_failures(const struct persistent_ns *ns, const struct persistent_seen *was,
+			  const struct persistent_seen *now)
+{
+	for (int i = 0; i < now->nr_triggers; i++) {
+		const struct persistent_trigger *trigger = &now->triggers[i];
+
+		if (trigger->state.failed > seen__trigger(was, trigger->asked.number).state.failed)
+			warn_failed(ns, trigger);
+	}
+}
+
+/* The number of a trigger that has stopped the namespace; 0: none has */
+static u32 find_stop(const struct persistent_seen *was, const struct persistent_seen *now)
+{
+	for (int i = 0; i < now->nr_triggers; i++) {
+		const struct persistent_trigger *trigger = &now->triggers[i];
+
+		if (trigger->asked.action == PERF_TRIGGER_DO_STOP &&
+		    trigger->state.acted > seen__trigger(was, trigger->asked.number).state.acted)
+			return trigger->asked.number;
+	}
+	return 0;
+}
+
 /* 1: something happened; 0: nothing */
-static int find_notice(const struct persistent_ns *ns, const struct state *was,
-		       const struct state *now, bool since, struct persistent_notice *notice)
+static int find_notice(const struct persistent_ns *ns, const struct persistent_seen *was,
+		       const struct persistent_seen *now, bool since, struct persistent_notice *notice)
 {
 	int err = -ENOENT;
 
 	memset(notice, 0, sizeof(*notice));
 
-	for (int i = 0; i < now->nr_triggers; i++) {
-		struct persistent_trigger *trigger = &now->triggers[i];
-
-		if (trigger->state.failed > state__trigger(was, trigger->asked.number).state.failed)
-			warn_failed(ns, trigger);
-	}
+	warn_failures(ns, was, now);
 
 	if (now->snapshot > was->snapshot)
 		err = find_snapshot(ns, was->snapshot, since, notice);
@@ -423,16 +442,28 @@ static int find_notice(const struct persistent_ns *ns, const struct state *was,
 		return 1;
 	}
 
-	for (int i = 0; i < now->nr_triggers; i++) {
-		struct persistent_trigger *trigger = &now->triggers[i];
+	notice->trigger = find_stop(was, now);
+	return notice->trigger ? 1 : 0;
+}
 
-		if (trigger->asked.action == PERF_TRIGGER_DO_STOP &&
-		    trigger->state.acted > state__trigger(was, trigger->asked.number).state.acted) {
-			notice->trigger = trigger->asked.number;
-			return 1;
-		}
-	}
-	return 0;
+void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct persistent_seen *seen)
+{
+	struct persistent_seen now = { .snapshot = ns->number, .stopped = ns->stopped };
+	u32 number;
+
+	/* It was deleted meanwhile, or there is no memory: the caller notices that itself. */
+	if (persistent_ns__triggers(ns, &now.triggers, &now.nr_triggers))
+		return;
+
+	warn_failures(ns, seen, &now);
+	number = find_stop(seen, &now);
+	if (now.stopped && number)
+		pr_warning("WARNING: trigger %u has stopped '%s': it records nothing until 'perf ctl resume %s'.\n",
+			   number, ns->name, ns->name);
+	else if (now.stopped && !seen->stopped)
+		pr_warning("WARNING: '%s' is stopped: it records nothing until 'perf ctl resume %s'.\n",
+			   ns->name, ns->name);
+	seen__replace(seen, &now);
 }
 
 /* 1: there may be a change; 0: the time is up */
@@ -455,14 +486,14 @@ static int wait_for_change(const struct persistent_ns *ns, u64 until)
 	return pollfd.revents & (POLLHUP | POLLERR) ? -ENODEV : 1;
 }
 
-static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until, bool since,
-		      struct persistent_notice *notice)
+static int __ns__wait(struct persistent_ns *ns, struct persistent_seen *was, u64 until,
+		      bool since, struct persistent_notice *notice)
 {
-	struct state now = { .snapshot = 0 };
+	struct persistent_seen now = { .snapshot = 0 };
 	int ret;
 
 	while ((ret = wait_for_change(ns, until)) > 0) {
-		int err = state__get(&now, ns);
+		int err = seen__get(&now, ns);
 
 		if (err)
 			return err;
@@ -471,7 +502,7 @@ static int __ns__wait(struct persistent_ns *ns, struct state *was, u64 until, bo
 			free(now.triggers);
 			return min(ret, 0);
 		}
-		state__replace(was, &now);
+		seen__replace(was, &now);
 	}
 	return ret ?: -ETIMEDOUT;
 }
@@ -499,7 +530,7 @@ int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, const u32 *since,
 			struct persistent_notice *notice)
 {
 	u64 until = timeout ? rdclock() : 0;
-	struct state was = { .snapshot = 0 };
+	struct persistent_seen was = { .snapshot = 0 };
 	int err = persistent_ns__check_live(ns);
 
 	if (err)
@@ -507,7 +538,7 @@ int persistent_ns__wait(struct persistent_ns *ns, u64 timeout, const u32 *since,
 
 	if (check_add_overflow(until, timeout, &until))
 		until = ULLONG_MAX;
-	err = state__get(&was, ns);
+	err = seen__get(&was, ns);
 	if (!err && since) {
 		int found = find_since(ns, *since, notice);
 

@@ -68,6 +68,14 @@ struct persistent_trigger {
 	struct perf_event_trigger_state	state;
 };
 
+/* What a process that waits has seen of a namespace */
+struct persistent_seen {
+	u32			  snapshot;	/* number of the last one */
+	bool			  stopped;
+	struct persistent_trigger *triggers;
+	int			  nr_triggers;
+};
+
 /* Options that the user gave for a trigger; NULL: not given */
 struct persistent_trigger_opts {
 	const char	*when;
@@ -95,5 +103,11 @@ const char *persistent_trigger__action(const struct perf_event_trigger *trigger)
 /* Why it could not act the last time. The string may be in @buf. */
 const char *persistent_trigger__error(const struct persistent_trigger *trigger, char *buf,
 				      size_t size);
+/*
+ * Warn of triggers that have stopped the namespace, or that could not act, since it was
+ * @seen: empty at first, and the caller frees its triggers. Call this after
+ * persistent_ns__look_again(), so that nothing is missed that happens before the next poll().
+ */
+void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct persistent_seen *seen);
 
 #endif /* __PERF_PERSISTENT_CONTROL_H */

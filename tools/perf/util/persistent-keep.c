@@ -260,7 +260,8 @@ static void keep__print(const struct persistent_keep *keep, u64 tasks_bytes)
 	print_kept_bytes(size, sideband_size, info.buffer_bytes);
 	if (tasks_bytes) {
 		unit_number__scnprintf(tasks, sizeof(tasks), tasks_bytes);
-		fprintf(stderr, "[ perf record: and %s for tasks that are there ]\n", tasks);
+		fprintf(stderr, "[ perf record: and %s for the list of tasks that already run ]\n",
+			tasks);
 	}
 	fprintf(stderr,
 		"[ perf record: read it with 'perf record -e persistent/%s/ -a', delete it with 'perf ctl -d %s' ]\n",

@@ -100,7 +100,9 @@ int persistent__err_publish(int err, const char *name, const char *event)
 		       "Delete some events with 'perf ctl -d', or raise the limit.\n", event);
 		break;
 	case -ENOMEM:
-		pr_err("Cannot keep '%s': there is not enough memory available.\n", event);
+		pr_err("Cannot keep '%s': there is not enough memory available.\n"
+		       "Choose smaller buffers with -m, or delete namespaces with 'perf ctl -d'.\n",
+		       event);
 		break;
 	default:
 		pr_err("Cannot keep '%s' in the namespace '%s': %s\n", event, name,

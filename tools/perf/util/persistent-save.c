@@ -59,6 +59,7 @@ struct save {
 	bool		 hurry;		/* a second signal came */
 	bool		 hopeless;	/* no snapshot can be saved, now or later */
 	bool		 left_out;	/* a snapshot cannot be saved, but others can */
+	struct persistent_seen seen;
 	u64		 kill_at;	/* kill the command then; 0: not yet told to stop */
 
 	pid_t		 reader;	/* 0: there is none */
@@ -447,6 +448,13 @@ static int save__start_next(struct save *save, u64 now)
 	return err && err != -ENOENT ? save__start_failed(save, err) : 0;
 }
 
+/* A recorder that has stopped takes no snapshots: nothing else would tell the user. */
+static void save__watch_triggers(struct save *save)
+{
+	if (save->queue.ns)
+		persistent_ns__warn_of_triggers(save->queue.ns, &save->seen);
+}
+
 static void save__reap(struct save *save)
 {
 	struct signalfd_siginfo info;
@@ -497,6 +505,7 @@ static int save__run(struct save *save)
 
 		if (err)
 			return err;
+		save__watch_triggers(save);
 		/* The reader may have failed just now. */
 		until = !save->reader && now < save->retry_at ? save->retry_at : 0;
 		if (!save->command && now >= save->command_at)
@@ -598,6 +607,7 @@ int persistent__save(const char *name, const struct persistent_save_opts *opts)
 	save_dir__close(&save.dir);
 	save_queue__close(&save.queue);
 	free(save.complaint);
+	free(save.seen.triggers);
 	strbuf_release(&save.said);
 	return err;
 }

@@ -63,9 +63,17 @@ struct text {
 
 static int open_dir(const char *path)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), err;
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	/* The above needs no right to the directory itself. */
+	if (faccessat(fd, ".", X_OK, AT_EACCESS)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
 }
 
 static int find_mount(void)

@@ -29,7 +29,7 @@ struct record_opts;
 /* Printed by the commands, and by the parser for events on their command lines */
 #define PERSISTENT_UNSUPPORTED	"This kernel cannot keep events: it has no PMU called 'persistent'"
 #define PERSISTENT_UNSUPPORTED_HELP	\
-	"It needs to be built with CONFIG_PERF_EVENTS_PERSISTENT=y."
+	"Boot one with CONFIG_PERF_EVENTS_PERSISTENT=y, or use 'perf record -M SIZE --daemon', which needs none."
 
 /* One event of a namespace: one attr on one CPU */
 struct persistent_member {

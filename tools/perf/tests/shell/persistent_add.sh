@@ -97,24 +97,38 @@ test_refusals() {
 	as_before "all of these"
 }
 
-# The limit has room for the event on the first CPU only: nothing may be added.
+max=
+max_persistent=/proc/sys/kernel/perf_event_max_persistent
+# shellcheck disable=SC2317 # at_end calls it
+max_back() {
+	[ -z "$max" ] || echo "$max" > "$max_persistent"
+	max=
+}
+at_end max_back
+
+# With room for the event on some CPUs, but not on all, nothing may be added. What counts is at
+# least what is listed, and spares and triggers of other namespaces.
 test_all_or_none() {
-	local sysctl=/proc/sys/kernel/perf_event_max_persistent max all
+	local limit first
 
 	[ "$(nproc)" -gt 1 ] || return 0
 	before=$(members "$ns")
-	read -r max < "$sysctl"
-	for ((all = 1; all < 256; all++)); do
-		echo "$all" > "$sysctl"
+	first=$(perf ctl list --json | grep -o '"output_id"' | wc -l)
+	check "there are some" test "$first" -ge "$before"
+	max=$(cat "$max_persistent")
+	for ((limit = first; limit < first + 1000; limit++)); do
+		echo "$limit" > "$max_persistent"
 		# The first limit with room for more has room on one CPU, not on all.
 		perf ctl add "$ns" -e "$added" > "$tmp/said" 2>&1 && break
-		same "events below a limit of $all" "$before" "$(members "$ns")" > "$tmp/out" ||:
-		grep -q ^FAIL "$tmp/out" && { cat "$tmp/out"; break; }
+		grep -q "kernel.perf_event_max_persistent" "$tmp/said" &&
+			[ "$(members "$ns")" = "$before" ] && continue
+		fail "events below a limit of $limit: $(members "$ns") instead of $before"
+		cat "$tmp/said"
+		break
 	done
-	echo "$max" > "$sysctl"
-	check "the limit was said" test "$all" -gt 1
-	as_now=$(members "$ns")
-	same "events on all CPUs" $((before + $(nproc))) "$as_now"
+	max_back
+	check "the limits below $limit were too low" test "$limit" -ge $((first + $(nproc)))
+	same "events on all CPUs" $((before + $(nproc))) "$(members "$ns")"
 }
 
 test_rights() {
@@ -133,18 +147,82 @@ one_more_on_all() {
 	[ "$(members "$ns")" = $((before + $(grep -c "^cpu[0-9]" /proc/stat))) ]
 }
 
-test_hotplug() {
-	local online=/sys/devices/system/cpu/cpu1/online
+# as_owner COMMAND...: run it as the user nobody, who owns a namespace and may not lock more
+# than the limit that was set before
+# shellcheck disable=SC2317 # check calls it
+as_owner() {
+	"${nobody[@]/=-all/=-all,+perfmon}" --ambient-caps=+perfmon "$@"
+}
 
-	[ -w $online ] || return 0
+# The limit of locked memory applies to buffers of added events.
+test_locked_memory() {
+	local own=${ns}_own kib=1024 page free size cpus
+
+	require_nobody || return 0
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	page=$(($(getconf PAGE_SIZE) / 1024))
+	# What the kernel does not count, in KiB. The first buffer is larger.
+	free=$(($(cat /proc/sys/kernel/perf_event_mlock_kb) * cpus))
+	while [ $kib -lt $((free + 1024)) ]; do
+		kib=$((kib * 2))
+	done
+	# The buffer, and buffers for tasks on all CPUs
+	size=$((kib + page + (kib / 4 + page) * cpus))
+	(
+		ulimit -l $((size - free + 128))
+		check "create as nobody" \
+		      as_owner "$tmp/perf" record -P "$own" -e cpu-clock -C 0 -m "${kib}K"
+		before=$(members "$own")
+		refuse "more than one may map" \
+		       "A buffer of 1G on each CPU is more than you may lock" \
+		       as_owner "$tmp/perf" ctl add "$own" -e page-faults -m 1G
+		refuse "more than one may keep" \
+		       "the buffers of '$own' would exceed what its owner may lock" \
+		       as_owner "$tmp/perf" ctl add "$own" -e page-faults -m 256K
+		same "events after these" "$before" "$(members "$own")"
+		check "what needs no buffer" as_owner "$tmp/perf" ctl add "$own" -e page-faults
+		same "events after that" $((before + 1)) "$(members "$own")"
+		check "it still records" perf ctl read "$own" -o "$data"
+		exit "$failed"
+	) || failed=1
+	check "delete it" perf ctl delete "$own"
+}
+
+online=/sys/devices/system/cpu/cpu1/online
+# shellcheck disable=SC2317 # at_end calls it
+cpu_returns() {
+	[ ! -w "$online" ] || echo 1 > "$online"
+}
+at_end cpu_returns
+
+test_hotplug() {
+	[ -w "$online" ] || return 0
 	before=$(members "$ns")
-	echo 0 > $online
+	echo 0 > "$online"
 	check "add with a CPU offline" perf ctl add "$ns" -e "$exec_event" --label late
 	says "it says which" "not on CPU 1: offline; when it is back the kernel adds"
-	echo 1 > $online
+	cpu_returns
 	eventually "that CPU has it" one_more_on_all
 	refuse "all have it" "another name with --label" \
 	       perf ctl add "$ns" -e "$exec_event" --label late
+}
+
+test_all_offline() {
+	local other=${ns}_one
+
+	[ -w "$online" ] || return 0
+	keep_numbers "$other" -C 1 -m 64K
+	(taskset -pc 1 "$BASHPID" > /dev/null; number 3)
+	before=$(members "$other")
+	echo 0 > "$online"
+	refuse "add with no CPU online" "All CPUs that '$other' records on are offline" \
+	       perf ctl add "$other" -e "$exec_event"
+	same "events after that" "$before" "$(members "$other")"
+	holds "$other" 3
+	cpu_returns
+	check "add when it is back" perf ctl add "$other" -e "$exec_event"
+	same "events on that CPU" $((before + 1)) "$(members "$other")"
+	check "delete" perf ctl delete "$other"
 }
 
 keep_numbers "$ns" -a
@@ -154,6 +232,8 @@ test_own_buffer
 test_off
 test_refusals
 test_rights
+test_locked_memory
 test_hotplug
+test_all_offline
 test_all_or_none
 exit "$failed"

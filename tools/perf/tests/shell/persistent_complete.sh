@@ -14,7 +14,7 @@ test_list() {
 	check "perf list" perf list persistent
 	says "a namespace" "persistent/$ns/  *\[Persistent events\]"
 	says "what it holds" "\[$exec_event,clock\. Unit: persistent\]"
-	check "not side-band" sh -c "! grep dummy $tmp/out"
+	same "not side-band" 0 "$(grep -c dummy "$tmp/out")"
 	check "among all events" sh -c "perf list --no-desc | grep 'persistent/$ns/'"
 	check "in JSON" sh -c "perf list --json pmu |
 		grep -A3 '\"EventName\": \"persistent/$ns/\"' |

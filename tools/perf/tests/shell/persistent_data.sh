@@ -1,5 +1,5 @@
 #!/bin/bash
-# perffs shows the records of namespaces
+# perffs shows the records of namespaces (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them

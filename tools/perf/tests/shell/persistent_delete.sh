@@ -126,10 +126,19 @@ test_deleted_meanwhile() {
 	says "what was recorded before" "cpu-clock:"
 }
 
+probe=
+# shellcheck disable=SC2317 # at_end calls it
+delete_probe() {
+	[ -z "$probe" ] || perf probe -q -d "$probe" 2> /dev/null
+	probe=
+}
+at_end delete_probe
+
 # A probe that a namespace records cannot be deleted, and perf says who may record it.
 test_probe() {
-	local probe=kst_probe_$$ status=0
+	local status=0
 
+	probe=kst_probe_$$
 	if ! perf probe -q "$probe=do_exit" > "$tmp/out" 2>&1; then
 		echo "[SKIP] no kprobes: $(tail -n 1 "$tmp/out")"
 		return
@@ -154,16 +163,16 @@ test_probe() {
 	      grep -q "'$ns' was deleted.* except those that cannot be" "$tmp/said"
 	same "what is saved" "" "$(ls "$tmp/saved")"
 	check "delete it" perf ctl -d "$ns.1"
+	probe=
 }
 
 # perf probe -d of two probes fails if it can delete only one of them.
 test_two_probes() {
-	local probe=kst_probe_$$
-
+	probe=kst_probe_$$
 	if ! perf probe -q "$probe=do_exit" > "$tmp/out" 2>&1 ||
 	   ! perf probe -q -x "$BASH" "$probe=main" > "$tmp/out" 2>&1; then
 		echo "[SKIP] no kprobes or uprobes: $(tail -n 1 "$tmp/out")"
-		perf probe -q -d "$probe"
+		delete_probe
 		return
 	fi
 	check "record one of two" perf record -P "$ns" -e "probe_bash:$probe" -a -m 64K
@@ -172,6 +181,7 @@ test_two_probes() {
 	same "what is removed" "Removed event: probe:$probe" "$(grep "Removed" "$tmp/said")"
 	check "delete the recorder" perf ctl -d "$ns"
 	check "delete the probe" perf probe -q -d "$probe"
+	probe=
 }
 
 # SIGXFSZ from the kernel must not leave the namespace disabled.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf record -P, -k and perf ctl: refusals and error messages
+# perf record -P, -k and perf ctl: refusals and error messages (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -363,6 +363,34 @@ test_limit() {
 	check "nothing is left of it" gone "${ns}2"
 }
 
+# inject CALL PATTERN ERROR COMMAND...: run COMMAND, and let its first CALL like PATTERN fail. Where
+# that is, another run tells, whose namespace is deleted.
+# shellcheck disable=SC2317 # refuse calls it
+inject() {
+	local call=$1 pattern=$2 error=$3 nr
+
+	shift 3
+	strace -qq -o "$tmp/trace" -e trace="$call" "$@" > "$tmp/said" 2>&1 || return 0
+	nr=$(grep "^$call(" "$tmp/trace" | grep -n -e "$pattern" | head -n 1 | cut -d : -f 1)
+	[ -n "$nr" ] && perf ctl -d "${ns}2" || return 0
+	strace -qq -o "$tmp/trace" -e trace="$call" -e inject="$call:error=$error:when=$nr" "$@"
+}
+
+# The kernel may kill other tasks when perf maps buffers that are really too large, so fake that.
+test_no_memory() {
+	local keep=(perf record -P "${ns}2" -e "$exec_event" -a -m 64K) bytes
+
+	bytes=$((65536 + $(getconf PAGE_SIZE)))
+	strace -qq -o "$tmp/trace" true 2> /dev/null || { echo "no strace: not tested"; return; }
+	refuse "no memory to map" "There is no memory for a buffer of 64K on each CPU" \
+	       inject mmap "NULL, $bytes, PROT_READ.*, MAP_SHARED, [0-9]" ENOMEM "${keep[@]}"
+	check "nothing is left of it" gone "${ns}2"
+	refuse "no memory to keep it" \
+	       "Cannot keep '$exec_event': there is not enough memory available" \
+	       inject ioctl "_IOC_READ|_IOC_WRITE, 0x24, 0xd, " ENOMEM "${keep[@]}"
+	check "nothing is left of it" gone "${ns}2"
+}
+
 test_no_sysfs() {
 	refuse "no sysfs" "mount -t sysfs" unshare -m sh -c \
 	       'umount -R -l /sys && mount -t tmpfs none /sys && perf ctl -l'
@@ -388,6 +416,7 @@ test_broken_pipe
 test_no_tracefs
 test_cgroup
 test_limit
+test_no_memory
 test_no_sysfs
 test_nobody
 test_root_of_container

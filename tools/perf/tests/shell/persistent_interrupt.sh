@@ -121,7 +121,7 @@ test_error_line() {
 		echo "one CPU: an error after progress is not tested"
 		return
 	fi
-	taskset -c 1 dd if=/dev/zero of=/dev/null bs=1 count="$nr" status=none
+	fill "$nr" 1
 	on_terminal "perf ctl -r $ns -o - | { head -c $half; sleep 1.1; head -c $size; } > $tmp/part"
 	tr '\r' '\n' < "$tmp/terminal" > "$tmp/lines"
 	check "progress" grep -q 'Reading\.\.\.' "$tmp/lines"

@@ -78,7 +78,8 @@ test_cgroup() {
 
 	check "create for a cgroup" perf record -P "$ns" -c 1 -e "$exec_event" -e page-faults \
 	      -G "$prefix,$prefix" -a
-	same "no other tasks are of interest" 0 "$(grep -c "for tasks that are there" "$tmp/out")"
+	same "no other tasks are of interest" 0 \
+	     "$(grep -c "for the list of tasks that already run" "$tmp/out")"
 	mark 2
 	(echo "$BASHPID" > "$cgroups/$prefix/cgroup.procs" && mark 4)
 	check "read" perf record -e "persistent/$ns/" -o "$data" -k

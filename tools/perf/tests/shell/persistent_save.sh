@@ -425,6 +425,29 @@ test_passing() {
 	same "how often it was said" 1 "$(grep -c "trying again" "$tmp/out")"
 }
 
+# A command that cannot run costs no file, and the next one can run.
+test_typo() {
+	local ns=${prefix}_typo dir=$tmp/typo
+
+	keep_numbers "$ns" -a -m 64K
+	save -- "$tmp/no_such"
+	take 1
+	eventually "there is no such command" \
+		   grep -q "'$tmp/no_such' of '$ns.1' ended with exit status 127" "$tmp/saves"
+	check "why" grep -q "^Cannot run '$tmp/no_such': No such file or directory$" "$tmp/saves"
+	finish_saving
+	touch "$tmp/no_program"
+	save -- "$tmp/no_program"
+	take 2
+	eventually "there is no right to run it" \
+		   grep -q "'$tmp/no_program' of '$ns.2' ended with exit status 126" "$tmp/saves"
+	check "why" grep -q "^Cannot run '$tmp/no_program': Permission denied$" "$tmp/saves"
+	finish_saving
+	same "files" "1 2" "$(saved)"
+	whole 1
+	whole 2
+}
+
 keep_numbers "$ns" -a -m 64K
 test_killed
 test_limits
@@ -439,4 +462,5 @@ test_name
 test_links
 test_foreign
 test_passing
+test_typo
 exit "$failed"

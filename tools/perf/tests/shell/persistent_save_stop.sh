@@ -104,6 +104,41 @@ test_prune() {
 	same "how often it failed" 0 "$(grep -c "exit status" "$tmp/out")"
 }
 
+# said COUNT TEXT: has perf ctl save said that so often?
+# shellcheck disable=SC2317 # eventually calls it
+said() {
+	[ "$(grep -c "$2" "$tmp/saves")" = "$1" ]
+}
+
+# A namespace that a trigger has stopped takes no snapshots, so perf ctl save tells it.
+test_stopped() {
+	check "a trigger that stops" perf ctl trigger "$ns" --when "$number_event" --do stop \
+	      --filter "sig == 0 && pid == $((number_base + 91))"
+	check "one that takes snapshots" perf ctl trigger "$ns" --when "$number_event" \
+	      --filter "sig == 0 && pid == $((number_base + 92))" --do snapshot --cool-down 0
+	save
+	number 91
+	eventually "it is said" said 1 "WARNING: trigger 1 has stopped '$ns'.*ctl resume $ns'"
+	number 92
+	eventually "so is what that prevents" \
+		   said 1 "WARNING: trigger 2 fired and could not take a snapshot of '$ns'"
+	check "resume it" perf ctl resume "$ns"
+	number 91
+	eventually "it is said each time" said 2 "WARNING: trigger 1 has stopped '$ns'"
+	finish_saving
+	save
+	eventually "and at the start" said 1 "WARNING: .* stopped '$ns'"
+	check "resume it" perf ctl resume "$ns"
+	finish_saving
+	check "remove the first" perf ctl trigger "$ns" --remove 1
+	check "and the second" perf ctl trigger "$ns" --remove 2
+	check "stop it by hand" perf ctl stop "$ns"
+	save
+	eventually "that is said, too" said 1 "WARNING: '$ns' is stopped.*ctl resume $ns'"
+	check "resume it" perf ctl resume "$ns"
+	finish_saving
+}
+
 # Any number of snapshots may have been taken and deleted since it looked the last time.
 test_deleted() {
 	local many=()
@@ -131,5 +166,6 @@ test_reader
 test_twice
 test_command
 test_prune
+test_stopped
 test_deleted
 exit "$failed"

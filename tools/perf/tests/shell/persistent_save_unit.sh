@@ -1,5 +1,5 @@
 #!/bin/bash
-# a systemd unit saves snapshots with the capabilities it declares
+# a systemd unit saves snapshots with the capabilities it declares (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them

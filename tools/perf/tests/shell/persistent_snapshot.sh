@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl -s takes snapshots of namespaces and loses no records
+# perf ctl -s takes snapshots of namespaces and loses no records (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -8,7 +8,15 @@
 
 persistent_require
 require_numbers
+
+max=
 max_persistent=/proc/sys/kernel/perf_event_max_persistent
+# shellcheck disable=SC2317 # at_end calls it
+max_back() {
+	[ -z "$max" ] || echo "$max" > "$max_persistent"
+	max=
+}
+at_end max_back
 
 # snapshots NS: the numbers of the existing snapshots
 snapshots() {
@@ -246,7 +254,7 @@ test_last() {
 }
 
 test_refused() {
-	local max verb last
+	local verb last
 
 	last=$(snapshots "$ns")
 	last=${last##* }
@@ -273,7 +281,7 @@ test_refused() {
 		max=$(cat "$max_persistent")
 		echo 1 > "$max_persistent"
 		refuse "too many events" "kernel.perf_event_max_persistent" perf ctl -s "$ns"
-		echo "$max" > "$max_persistent"
+		max_back
 	fi
 	check "read" perf ctl -r "$ns" -o "$data"
 	check "nothing is lost" is_in "$data" 41
@@ -312,6 +320,42 @@ test_too_many_mapped() {
 	exec 9>&-
 	check "take one when they are gone" perf ctl -s "${ns}_held"
 	check "delete" perf ctl -d "${ns}_held" "${ns}_held.*"
+}
+
+mib_available() {
+	awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo
+}
+
+# The kernel refuses buffers that need more than half of the available memory, so this leaves
+# enough for others. Do it only where that is not much.
+test_no_memory() {
+	local n=0 mib=1 all
+
+	all=$(mib_available)
+	if [ "$all" -gt 4096 ]; then
+		echo "${all}M of memory: the lack of it is not tested"
+		return
+	fi
+	# With buffers for tasks, one snapshot needs at most a quarter.
+	while [ $((mib * 2 * (4 + $(getconf _NPROCESSORS_ONLN)))) -le "$all" ]; do
+		mib=$((mib * 2))
+	done
+	keep_numbers "${ns}_large" -C 0 -m ${mib}M
+	(taskset -pc 0 "$BASHPID" > /dev/null; number 42)
+	refuse "to resize it to what is not there" "buffers of '${ns}_large': not enough memory" \
+	       perf ctl --resize "${ns}_large" -m 1G
+	same "snapshots" "" "$(snapshots "${ns}_large")"
+	holds "${ns}_large" 42
+	while ((++n < 20)) && perf ctl -s --keep 20 "${ns}_large" > "$tmp/said" 2>&1; do
+		(taskset -pc 0 "$BASHPID" > /dev/null; number $((42 + n)))
+	done
+	check "there is memory for $((n - 1))" test "$n" -gt 1 -a "$n" -lt 20
+	check "it says so" grep -q \
+	      "take a snapshot of '${ns}_large': not enough memory available. Nothing is lost" \
+	      "$tmp/said"
+	holds "${ns}_large" $((41 + n))
+	holds "${ns}_large.1" 42
+	check "delete" perf ctl -d "${ns}_large" "${ns}_large.*"
 }
 
 # The limit of locked memory of a user covers all namespaces and snapshots of that user.
@@ -403,6 +447,7 @@ test_all
 test_last
 test_refused
 test_too_many_mapped
+test_no_memory
 test_locked_memory
 test_nobody
 test_delete

@@ -99,7 +99,7 @@ nr_execs() {
 test_older() {
 	old_start older
 	check "create" perf record -P "$ns" -e cpu-clock:u -F 499 -a
-	says "what is kept of tasks" "and [0-9]*[BKM] for tasks that are there"
+	says "what is kept of tasks" "and [0-9]*[BKM] for the list of tasks that already run"
 	# A plain perf record, for comparison
 	perf record -e cpu-clock:u -F 499 -a -o "$tmp/plain" \
 		sh -c "echo > $tmp/work_older; until [ -s $tmp/dots_older ]; do sleep 0.1; done" \

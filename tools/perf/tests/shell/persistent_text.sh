@@ -1,5 +1,5 @@
 #!/bin/bash
-# perf ctl show prints the records of a namespace and follows new ones
+# perf ctl show prints the records of a namespace and follows new ones (exclusive)
 # SPDX-License-Identifier: GPL-2.0
 
 # shellcheck disable=SC2154 # the library sets them
@@ -16,19 +16,65 @@ marks_in() {
 	grep -c "^ *mark_.* $exec_event: filename=$marker " "$1"
 }
 
+# is_mounted: true if perffs is mounted where perf would mount it
+is_mounted() {
+	[ -e "$perffs/README" ]
+}
+
+# shellcheck disable=SC2317 # check calls it
+not_mounted() {
+	! is_mounted
+}
+
+# The mount of this test, to undo when it ends
+own_mount=
+unmount() {
+	[ -z "$own_mount" ] || umount "$own_mount"
+	own_mount=
+}
+at_end unmount
+
+mount_own() {
+	mount -t perffs perffs "$perffs" && own_mount=$perffs
+}
+
 # perf ctl show works without a mounted perffs, and leaves no mount behind.
 test_mounts() {
-	local mounted
+	local was=is_mounted
 
-	mounted=$(grep -c ' perffs ' /proc/mounts)
+	is_mounted || was=not_mounted
 	check "show" sh -c "perf ctl show '$ns' > '$tmp/shown'"
 	same "marks" 7 "$(marks_in "$tmp/shown")"
-	same "mounts of perffs" "$mounted" "$(grep -c ' perffs ' /proc/mounts)"
-	[ -e "$perffs/README" ] || mount -t perffs perffs "$perffs" || return
+	check "as before: $was" "$was"
+	is_mounted || mount_own || return
 	check "as it is in perffs" diff "$tmp/shown" "$perffs/$ns/text"
 	check "show, while it is mounted" sh -c "perf ctl show '$ns' > '$tmp/again'"
 	check "the same" diff "$tmp/shown" "$tmp/again"
-	[ "$mounted" != 0 ] || umount "$perffs"
+	unmount
+}
+
+# A user who may read namespaces, but has no right to perffs, is told why nothing is shown.
+test_no_right() {
+	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups
+		  --inh-caps=+perfmon --ambient-caps=+perfmon)
+
+	require_nobody || return 0
+	"${as[@]}" true 2> /dev/null || { echo "no setpriv for CAP_PERFMON: not tested"; return; }
+	if grep -q ' perffs ' /proc/mounts; then
+		echo "perffs is mounted: what is said without it is not tested"
+	else
+		refuse "nobody, without a mount" "perffs, which only root may mount" \
+		       "${as[@]}" "$tmp/perf" ctl show "$ns"
+		check "what root can do" grep -qF \
+		      "'mount -t perffs perffs $perffs', with '-o uid='" "$tmp/said"
+		mount_own || return
+		same "mode of a new mount" 700 "$(stat -c %a "$perffs")"
+		refuse "nobody, with it" "perffs, which only root may mount" \
+		       "${as[@]}" "$tmp/perf" ctl show "$ns"
+		unmount
+	fi
+	check "root can" sh -c "perf ctl show '$ns' > '$tmp/again'"
+	check "nothing is lost" diff "$tmp/shown" "$tmp/again"
 }
 
 test_parts() {
@@ -66,6 +112,7 @@ test_names() {
 }
 
 # followed NUMBER: true if at least NUMBER marks were printed
+# shellcheck disable=SC2317 # eventually calls it
 followed() {
 	[ "$(marks_in "$tmp/followed")" -ge "$1" ]
 }
@@ -103,6 +150,7 @@ check "create $ns" perf record -P "$ns" -a -m 256K -e "$exec_event" \
 mark 7
 check "stop it" perf ctl --stop "$ns"
 test_mounts
+test_no_right
 test_errors
 test_names
 test_parts

@@ -324,6 +324,16 @@ test_cut() {
 	clean
 }
 
+# Processes in the background, to end when the test does
+helpers=()
+end_helpers() {
+	[ ${#helpers[@]} -ne 0 ] || return
+	kill -KILL "${helpers[@]}" 2> /dev/null
+	wait "${helpers[@]}" 2> /dev/null
+	helpers=()
+}
+at_end end_helpers
+
 # The unfinished files of a perf that was killed are removed, other files are not.
 test_unfinished() {
 	local time=20261124T130502.123456Z
@@ -332,10 +342,12 @@ test_unfinished() {
 		"$tmp/.perf.data.sample.$time.mine.tmpx" "$tmp/.perf.data.sample.today.abcdef.tmp" \
 		"$tmp/.perf.data.other.abcdef.tmp" "$tmp/.perf.data.abcdef.tmp"
 	# 'perf data join' holds such a lock while it writes the file.
-	flock "$tmp/.perf.data.locked.tmp" sleep 600 &
+	flock -F "$tmp/.perf.data.locked.tmp" sleep 600 &
+	helpers+=($!)
 	eventually "it is locked" sh -c "! flock -n '$tmp/.perf.data.locked.tmp' true"
 	start -a -M 1M
-	kill $!
+	end_helpers
+	check "nobody holds the lock now" flock -n "$tmp/.perf.data.locked.tmp" true
 	same "what is left" ".perf.data.locked.tmp .perf.data.other.abcdef.tmp .perf.data.sample .perf.data.sample $no_samples" \
 		"$(parts)"
 	kill -KILL "$pid"
@@ -422,8 +434,10 @@ test_slow_command() {
 	# shellcheck disable=SC2016 # for the other shell
 	NOTIFY_SOCKET=$tmp/none perf record -o "$base" --daemon -a -M 1M -e "$number_event" \
 		bash -c 'trap ": > \"$1/told\"" TERM; : > "$1/runs"
-			until [ -e "$1/go" ]; do sleep 0.1; done; exit 7' - "$tmp" 2> "$tmp/said" &
+			until [ -e "$1/go" ] || [ ! -d "$1" ]; do sleep 0.1; done
+			exit 7' - "$tmp" 2> "$tmp/said" &
 	perf=$!
+	helpers+=("$perf")
 	eventually "it runs" test -e "$tmp/runs"
 	kill -USR2 "$perf"
 	eventually "it is told to end" test -e "$tmp/told"
@@ -432,6 +446,7 @@ test_slow_command() {
 	kill -USR1 "$perf"
 	touch "$tmp/go"
 	wait "$perf" || status=$?
+	helpers=()
 	same "exit status of the command" 7 "$status"
 	rm "$tmp"/{runs,told,go}
 	clean
@@ -473,16 +488,20 @@ test_notify() {
 	"$socket" -c 'import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(sys.argv[1])
+s.settimeout(120)
 print("bound", flush=True)
 print(s.recv(100).decode(), flush=True)' "$tmp/socket" > "$tmp/notified" &
+	helpers+=($!)
 	eventually "a socket" grep -q bound "$tmp/notified"
 	NOTIFY_SOCKET=$tmp/socket perf record -o "$base" --daemon -a -M 1M -e "$number_event" \
 		2> "$tmp/said" &
 	perf=$!
+	helpers+=("$perf")
 	eventually "it tells the socket" grep -q READY=1 "$tmp/notified"
 	check "it is in the foreground" kill -0 "$perf"
 	kill -TERM "$perf"
 	wait "$perf"
+	end_helpers
 	check "no log" test ! -e "$log"
 	clean
 }

@@ -69,22 +69,22 @@ test_targets() {
 	for target in -p -t; do
 		mkfifo "$tmp/go"
 		# shellcheck disable=SC2016 # for the other shell
-		bash -c 'while read -r n; do kill -0 $(($1 + n)); done < "$2"' - "$number_base" \
-			"$tmp/go" 2> /dev/null &
+		bash -c 'while read -r n; do kill -0 $(($1 + n)); echo "$n" > "$3"
+			done < "$2"' - "$number_base" "$tmp/go" "$tmp/wrote" 2> /dev/null &
 		task=$!
 		start "$target" "$task" -M 1M
 		exec 5> "$tmp/go"
 		pauses "of tasks"
 		echo 1 >&5
 		number 2
-		sleep 1
+		eventually "the task has written" grep -qsx 1 "$tmp/wrote"
 		dump 1
 		echo 3 >&5
 		exec 5>&-
 		wait "$task"
 		stop
 		same "of a task with $target" 1 "$(numbers "$data")"
-		rm "$tmp/go"
+		rm "$tmp/go" "$tmp/wrote"
 	done
 }
 
@@ -246,10 +246,15 @@ test_overwritten() {
 
 # With a command, -M needs no -a, and perf ends with the command.
 test_command() {
+	# The command waits for the dump, which perf reports in the output of check.
 	# shellcheck disable=SC2016 # for the other shell
 	check "perf record -M of a command" perf record -o "$data" -M 1M -e "$number_event" \
-		--filter "$number_filter" bash -c 'kill -0 $(($1 + 1)); kill -USR2 $PPID; sleep 1
-			kill -0 $(($1 + 2)); true' - "$number_base"
+		--filter "$number_filter" bash -c 'kill -0 $(($1 + 1)); kill -USR2 $PPID
+			for _ in $(seq 600); do
+				grep -q "dump 1 written" "$2" && break; sleep 0.1
+			done
+			kill -0 $(($1 + 2)); true' - "$number_base" "$tmp/out"
+	says "there was a dump" "dump 1 written"
 	same "numbers" 1 "$(numbers "$data")"
 }
 

@@ -15,20 +15,28 @@ ns=${prefix}_ns
 failed=0
 undo=()
 
-# at_end FUNCTION: call it however the test ends, the last one first
+# at_end FUNCTION: call it however the test ends, when its namespaces are gone, the last one first
 at_end() {
 	undo+=("$1")
 }
 
+delete_namespaces() {
+	local names=("$persistent_pmu"/events/"$prefix"*)
+
+	[ ! -e "${names[0]}" ] || perf ctl -d "${names[@]##*/}"
+}
+
+# A probe or a cgroup cannot be removed while a namespace records it, and what undo[] ends
+# may have taken another snapshot until then.
 persistent_cleanup() {
-	local status=$? i names
+	local status=$? i
 
 	trap - EXIT HUP TERM INT
+	delete_namespaces
 	for ((i = ${#undo[@]} - 1; i >= 0; i--)); do
 		"${undo[i]}"
 	done
-	names=("$persistent_pmu"/events/"$prefix"*)
-	[ -e "${names[0]}" ] && perf ctl -d "${names[@]##*/}"
+	delete_namespaces
 	rm -rf "$tmp"
 	exit "$status"
 }
@@ -165,23 +173,27 @@ finish_reading() {
 	wait "$reader"
 }
 
-# fill N: make N records on CPU 0, one for each byte that dd writes
+# fill N [CPU]: make N records on this CPU, or CPU 0, one for each byte that a copy of dd writes.
+# Its name is unique, as other tests may fill their namespaces at the same time.
+filler=$tmp/fill_$$
 fill_event=syscalls:sys_enter_write
-fill_filter="count == 1"
+fill_filter="count == 1 && comm == \"${filler##*/}\""
 
 fill() {
-	taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count="$1" status=none
+	taskset -c "${2:-0}" "$filler" if=/dev/zero of=/dev/null bs=1 count="$1" status=none
 }
 
 require_fill() {
 	type -P taskset > /dev/null || skip "no taskset"
 	perf list tracepoint 2> /dev/null | grep -q "$fill_event" ||
 		skip "no tracepoint $fill_event"
+	cp "$(type -P dd)" "$filler"
 }
 
 # filled FILE: the number of these records in FILE
 filled() {
-	perf script -i "$1" -F comm,event 2> /dev/null | grep -c "^ *dd *$fill_event: *$" || true
+	perf script -i "$1" -F comm,event 2> /dev/null |
+		grep -c "^ *${filler##*/} *$fill_event: *$" || true
 }
 
 # A program with a unique name, so that its execs can be counted: mark N runs it N times.
@@ -203,11 +215,12 @@ marks() {
 		grep -c "sched_process_exec: filename=$marker " || true
 }
 
-# Records with a number that occurs only in samples, so that a test can tell them apart
+# Records with a number below 0x4000 that occurs only in samples, so that a test can tell them
+# apart. Tests that run at the same time have different ranges, which no pid reaches. is_in cannot
+# find what has a 0 and a newline: only the last byte of these can be one of them.
 number_event=syscalls:sys_enter_kill
-number_base=2000000000
-# Values above this range mean process groups.
-number_filter="sig == 0 && pid >= $number_base && pid < 2147483648"
+number_base=$(((0x41 + $$ / 245 % 62 << 24) + (11 + $$ % 245 << 16) + 0x4000))
+number_filter="sig == 0 && pid >= $number_base && pid < $((number_base + 0x4000))"
 
 require_numbers() {
 	perf list tracepoint 2> /dev/null | grep -q "$number_event" ||

@@ -12,7 +12,8 @@ saver=
 
 # shellcheck disable=SC2317 # at_end calls it
 stop_saving() {
-	[ -z "$saver" ] || kill -9 "$saver"
+	# It may have ended already, as its namespace is gone.
+	[ -z "$saver" ] || kill -9 "$saver" 2> /dev/null
 	saver=
 }
 at_end stop_saving

@@ -20,7 +20,7 @@ FIXTURE(account)
 {
 	char	ns[NS_ROOM];
 	int	cpu, cpu2;
-	char	mlock_kb[16], paranoid[16], max[16];
+	char	mlock_kb[16], max[16];
 };
 
 FIXTURE_SETUP(account)
@@ -33,7 +33,6 @@ FIXTURE_SETUP(account)
 	if (geteuid())
 		SKIP(return, "needs root");
 	ASSERT_LT(0, read_file(MLOCK_KB, self->mlock_kb, sizeof(self->mlock_kb)));
-	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 	ASSERT_LT(0, read_file(MAX_PERSISTENT, self->max, sizeof(self->max)));
 
 	/* All mapped memory counts as locked. */
@@ -46,9 +45,8 @@ FIXTURE_TEARDOWN_PARENT(account)
 	if (!self->max[0])
 		return;
 	write_file(MLOCK_KB, self->mlock_kb);
-	write_file(PARANOID, self->paranoid);
 	write_file(MAX_PERSISTENT, self->max);
-	persist_sweep();
+	persist_undo();
 }
 
 /* Becomes a user who may create namespaces, but lock no more than @pages. */

@@ -252,7 +252,6 @@ struct stage {
 
 FIXTURE(matrix)
 {
-	char	paranoid[16];
 	struct stage stage;
 };
 
@@ -333,10 +332,9 @@ FIXTURE_SETUP(matrix)
 	close(err);
 
 	/* Put the level back at once: the harness tears down no setup that skips or fails. */
-	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 	ASSERT_EQ(0, set_paranoid(3));
 	lockout = ask_lockout();
-	ASSERT_EQ(0, write_file(PARANOID, self->paranoid));
+	ASSERT_EQ(0, restore_paranoid());
 	ASSERT_TRUE(lockout == 0 || lockout == 1);
 	stage->lockout = lockout;
 
@@ -355,9 +353,7 @@ FIXTURE_SETUP(matrix)
 
 FIXTURE_TEARDOWN_PARENT(matrix)
 {
-	if (self->paranoid[0])
-		write_file(PARANOID, self->paranoid);
-	persist_sweep();
+	persist_undo();
 }
 
 /*

@@ -127,7 +127,6 @@ FIXTURE(passing)
 {
 	char	ns[NS_ROOM];
 	int	cpu, cpu2;
-	char	paranoid[16];
 	struct member m;
 	int	memfd;
 	struct passed *p;
@@ -322,7 +321,6 @@ FIXTURE_SETUP(passing)
 		SKIP(return, "%s", missing);
 	if (geteuid())
 		SKIP(return, "needs root, to become others");
-	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 	ASSERT_EQ(0, set_paranoid(2));
 
 	/* Shared with all receivers, through an exec too */
@@ -349,9 +347,7 @@ FIXTURE_SETUP(passing)
 
 FIXTURE_TEARDOWN_PARENT(passing)
 {
-	if (self->paranoid[0])
-		write_file(PARANOID, self->paranoid);
-	persist_sweep();
+	persist_undo();
 }
 
 /* Access goes with the descriptor; the right to open does not. H8, H16, H16b */
@@ -416,7 +412,7 @@ TEST_F(passing, to_nobody)
 TEST(to_root)
 {
 	struct perf_event_attr attr = say_attr();
-	char ns[NS_ROOM], paranoid[16], byte;
+	char ns[NS_ROOM], byte;
 	int cpu, cpu2, ready[2], pidfd, *fd;
 	struct perf_event_persist_member info = {};
 	int reader, listing;
@@ -434,7 +430,6 @@ TEST(to_root)
 	ASSERT_NE(MAP_FAILED, fd);
 	ASSERT_EQ(0, pipe(ready));
 
-	ASSERT_LT(0, read_file(PARANOID, paranoid, sizeof(paranoid)));
 	ASSERT_EQ(0, set_paranoid(0));
 	pid = fork_child();
 	if (!pid) {
@@ -449,7 +444,7 @@ TEST(to_root)
 	}
 	close(ready[1]);
 	EXPECT_EQ(1, read(ready[0], &byte, 1));
-	write_file(PARANOID, paranoid);
+	restore_paranoid();
 	ASSERT_LE(0, fd[0]);
 	ASSERT_LE(0, fd[1]);
 

@@ -71,6 +71,15 @@
 static char persist_prefix[32];
 static pid_t persist_main;
 
+/*
+ * What the processes of the program have done that the parent of a test undoes. A test may be
+ * killed, and the harness runs no teardown if the setup fails.
+ */
+static struct {
+	char	paranoid[16];	/* perf_event_paranoid as it was; empty: not changed */
+	bool	perffs;		/* has been mounted, so there may be directories */
+} *persist_done;
+
 static inline long page_size(void)
 {
 	return sysconf(_SC_PAGESIZE);
@@ -398,8 +407,25 @@ static inline __u64 ns_lookup(const char *name)
 	return id;
 }
 
-/* Deletes namespaces without members that mkdir() made: only perffs shows them. */
-static inline void persist_sweep_dirs(void)
+/*
+ * Mounts for this process and its children only. All mounts show the same tree. There can be
+ * options only if it is mounted nowhere else; they last as long as this mount.
+ */
+static inline int mount_perffs_with(const char *options)
+{
+	persist_done->perffs = true;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("perffs", PERFFS_DIR, "perffs", 0, options))
+		return -errno;
+	return 0;
+}
+
+static inline int mount_perffs(void)
+{
+	return mount_perffs_with(NULL);
+}
+
+static inline void persist_remove_dirs(void)
 {
 	struct dirent *dent;
 	char path[512];
@@ -415,6 +441,40 @@ static inline void persist_sweep_dirs(void)
 		rmdir(path);
 	}
 	closedir(dir);
+}
+
+/* Deletes namespaces without members that mkdir() made: only perffs shows them. */
+static inline void persist_sweep_dirs(void)
+{
+	pid_t pid;
+
+	if (!persist_done->perffs)
+		return;
+	if (!access(PERFFS_DIR "/README", F_OK)) {
+		persist_remove_dirs();
+		return;
+	}
+	/* The mount of the test is not there for its parent, which does the teardown. */
+	pid = fork();
+	if (!pid) {
+		if (!mount_perffs())
+			persist_remove_dirs();
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* Puts perf_event_paranoid back to what it was before set_paranoid(). */
+static inline int restore_paranoid(void)
+{
+	int err;
+
+	if (!persist_done->paranoid[0])
+		return 0;
+	err = write_file(PARANOID, persist_done->paranoid);
+	if (!err)
+		persist_done->paranoid[0] = '\0';
+	return err;
 }
 
 /*
@@ -447,17 +507,57 @@ static inline void persist_sweep(void)
 		ksft_print_msg("something was deleted by others, or could not be: %d\n", err);
 }
 
+/* Cleans up after a test. */
+static inline void persist_undo(void)
+{
+	restore_paranoid();
+	persist_sweep();
+}
+
+#ifndef PERSISTENT_NO_HARNESS
+/* A test has a process group of its own, which a terminal or timeout(1) does not know. */
+static void persist_interrupted(int sig)
+{
+	if (getpid() != persist_main) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+		return;
+	}
+	if (__active_test && __active_test->pid > 0) {
+		kill(-__active_test->pid, SIGKILL);
+		waitpid(__active_test->pid, NULL, 0);
+	}
+	exit(128 + sig);
+}
+
+static inline void persist_catch(int sig)
+{
+	/* nohup(1) has it ignored. */
+	if (signal(sig, persist_interrupted) == SIG_IGN)
+		signal(sig, SIG_IGN);
+}
+#endif
+
 static void __attribute__((constructor)) persist_init(void)
 {
 	persist_main = getpid();
 	snprintf(persist_prefix, sizeof(persist_prefix), "kst%d-", persist_main);
+	persist_done = mmap(NULL, sizeof(*persist_done), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (persist_done == MAP_FAILED)
+		_exit(KSFT_FAIL);
+#ifndef PERSISTENT_NO_HARNESS
+	persist_catch(SIGHUP);
+	persist_catch(SIGINT);
+	persist_catch(SIGTERM);
+#endif
 }
 
 /* Cleans up after a test that was killed for taking too long. */
 static void __attribute__((destructor)) persist_exit(void)
 {
 	if (getpid() == persist_main)
-		persist_sweep();
+		persist_undo();
 }
 
 /* CPUs and capabilities */
@@ -515,10 +615,17 @@ static inline int become(uid_t uid, __u64 caps)
 	return neg_errno(syscall(SYS_capset, &hdr, data));
 }
 
+/* The teardown restores the old level, with persist_undo(). */
 static inline int set_paranoid(int level)
 {
-	char text[16];
+	char text[16], *old = persist_done->paranoid;
+	int len;
 
+	if (!*old) {
+		len = read_file(PARANOID, old, sizeof(persist_done->paranoid));
+		if (len < 0)
+			return len;
+	}
 	snprintf(text, sizeof(text), "%d", level);
 	return write_file(PARANOID, text);
 }
@@ -534,15 +641,6 @@ static inline bool may_create(void)
 	return caps & (cap_bit(CAP_PERFMON) | cap_bit(CAP_SYS_ADMIN));
 }
 
-/* Mounts for this process and its children only. All mounts show the same tree. */
-static inline int mount_perffs(void)
-{
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("perffs", PERFFS_DIR, "perffs", 0, NULL))
-		return -errno;
-	return 0;
-}
-
 /*
  * Pins the test to a CPU. Stores that CPU, a second one (-1: there is none), and a name
  * for the test's namespace. Returns the reason why the test cannot run here, or NULL.
@@ -552,6 +650,8 @@ static inline const char *persist_begin(char *ns, int *cpu, int *cpu2)
 	cpu_set_t set;
 	int i;
 
+	/* If the setup of the test before has failed, it had no teardown. */
+	restore_paranoid();
 	if (access(PMU_DIR "/persistent/type", R_OK))
 		return "the kernel has no persistent perf events";
 	if (!may_create())

@@ -9,7 +9,6 @@ FIXTURE(rights)
 {
 	char	ns[NS_ROOM];
 	int	cpu, cpu2;
-	char	paranoid[16];
 	__u64	id, event;
 	struct member m;
 	int	reader, writer, ns_reader, ns_writer;
@@ -24,7 +23,6 @@ FIXTURE_SETUP(rights)
 	missing = persist_begin(self->ns, &self->cpu, &self->cpu2);
 	if (missing)
 		SKIP(return, "%s", missing);
-	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 
 	snprintf(name, sizeof(name), "%s/first", self->ns);
 	ASSERT_EQ(0, ns_create(&self->m, &attr, self->cpu, PAGES, name, &self->id));
@@ -41,8 +39,7 @@ FIXTURE_SETUP(rights)
 
 FIXTURE_TEARDOWN_PARENT(rights)
 {
-	write_file(PARANOID, self->paranoid);
-	persist_sweep();
+	persist_undo();
 }
 
 /* A reader's descriptor can do nothing but read. H8 */
@@ -813,6 +810,59 @@ TEST_F(rights, enabled_in_perffs)
 	drop_caps(~0ULL);
 	EXPECT_EQ(-EACCES, write_file(path, "0"));
 	EXPECT_EQ(-EACCES, read_file(path, text, sizeof(text)));
+}
+
+/* Uses all of perffs that is in no namespace. Returns 0 if each call ends with @expected. */
+static int use_perffs(const char *ns, int expected)
+{
+	char path[512], text[8192];
+	int fd, err;
+
+	/* The owner may open it, whatever reading says. */
+	fd = open(PERFFS_DIR "/error_log", O_RDONLY);
+	if (fd < 0)
+		return 10;
+	err = neg_errno(read(fd, text, sizeof(text)));
+	close(fd);
+	if (expected ? err != expected : err < 0)
+		return 11;
+
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s-dir", ns);
+	if (neg_errno(mkdir(path, 0700)) != expected)
+		return 12;
+	/* Then there is only the other one. */
+	if (expected)
+		snprintf(path, sizeof(path), PERFFS_DIR "/%s", ns);
+	if (neg_errno(rmdir(path)) != expected)
+		return 13;
+	return 0;
+}
+
+/* The owner of all files needs CAP_PERFMON nevertheless, and nothing else. */
+TEST_F(rights, perffs_owner)
+{
+	const __u64 caps[] = { 0, cap_bit(CAP_PERFMON) };
+	char options[32];
+	unsigned int i;
+	pid_t pid;
+	int err;
+
+	if (geteuid())
+		SKIP(return, "needs root, to become others");
+	snprintf(options, sizeof(options), "uid=%d", NOBODY);
+	err = mount_perffs_with(options);
+	if (err == -EBUSY)
+		SKIP(return, "perffs is mounted already");
+	ASSERT_EQ(0, err);
+	for (i = 0; i < ARRAY_SIZE(caps); i++) {
+		pid = fork_child();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			_exit(become(NOBODY, caps[i]) ? 1 :
+			      use_perffs(self->ns, caps[i] ? 0 : -EACCES));
+		EXPECT_EQ(0, child_status(pid));
+	}
+	EXPECT_EQ(self->id, ns_lookup(self->ns));
 }
 
 /* Capabilities in a user namespace of one's own give no rights to events. H16 */

@@ -20,7 +20,6 @@
 FIXTURE(ring_buffers)
 {
 	struct perf_event_attr attr;
-	char paranoid[16];
 	char kptr_restrict[16];
 	char dir[64];
 	char *text;
@@ -37,7 +36,6 @@ FIXTURE_SETUP(ring_buffers)
 		SKIP(return, "there is no tracefs");
 	if (geteuid())
 		SKIP(return, "needs root");
-	ASSERT_LT(0, read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 	ASSERT_LT(0, read_file(KPTR_RESTRICT, self->kptr_restrict, sizeof(self->kptr_restrict)));
 	snprintf(self->dir, sizeof(self->dir), "/proc/%d/perf/ring-buffers", getpid());
 	self->rounds = rounds ? atoi(rounds) : ROUNDS;
@@ -47,7 +45,7 @@ FIXTURE_SETUP(ring_buffers)
 
 FIXTURE_TEARDOWN_PARENT(ring_buffers)
 {
-	write_file(PARANOID, self->paranoid);
+	restore_paranoid();
 	write_file(KPTR_RESTRICT, self->kptr_restrict);
 }
 

@@ -100,6 +100,52 @@ TEST_F(stop, pause)
 	EXPECT_EQ(1, heard_in(self->id, 0, self->cpu, "again"));
 }
 
+/* PAUSE_OUTPUT that began before the event was published does not end a stop. H30e */
+TEST_F(stop, pause_race)
+{
+	struct perf_event_attr attr = say_attr();
+	struct member m;
+	unsigned int *calls, before;
+	char name[NS_ROOM + 8];
+	int round, fd;
+	pid_t pid;
+	__u64 id;
+
+	if (self->cpu2 < 0)
+		SKIP(return, "one CPU");
+	calls = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, calls);
+	snprintf(name, sizeof(name), "%s-p", self->ns);
+	for (round = 0; round < 50; round++) {
+		ASSERT_EQ(0, member_open(&m, &attr, self->cpu, PAGES));
+		*calls = 0;
+		pid = fork_child();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			for (pin(self->cpu2); ; __atomic_add_fetch(calls, 1, __ATOMIC_RELEASE))
+				pause_output(m.fd, 0);
+		}
+		while (!__atomic_load_n(calls, __ATOMIC_ACQUIRE))
+			sched_yield();
+		ASSERT_EQ(0, set_name_str(m.fd, name));
+		ASSERT_EQ(0, persist_new(m.fd, &id));
+		fd = ns_open(id, PERF_PERSIST_OPEN_WRITE);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, ns_stop(fd));
+		/* The call that runs now ends, and so does another one. */
+		before = __atomic_load_n(calls, __ATOMIC_ACQUIRE);
+		while (__atomic_load_n(calls, __ATOMIC_ACQUIRE) - before < 2)
+			sched_yield();
+		say("stopped");
+		ASSERT_EQ(0, heard_in(id, 0, self->cpu, "stopped")) TH_LOG("round %d", round);
+		kill(pid, SIGKILL);
+		child_status(pid);
+		close(fd);
+		ASSERT_EQ(0, ns_kill(id));
+		member_close(&m);
+	}
+}
+
 /* In a stopped namespace, PAUSE_OUTPUT takes effect after the stop. */
 TEST_F(stop, pause_meanwhile)
 {

@@ -30,7 +30,7 @@ FIXTURE_SETUP(tasks)
 
 FIXTURE_TEARDOWN_PARENT(tasks)
 {
-	persist_sweep();
+	persist_undo();
 }
 
 static int set_tasks(int fd, const void *data, __u64 len)
@@ -143,11 +143,11 @@ TEST_F(tasks, refused)
 /* A user who may read the namespace may read its tasks. Only the owner may increase its costs. */
 TEST_F(tasks, rights)
 {
-	char back[16], old[16];
+	char back[16];
 	__u64 total;
 	pid_t pid;
 
-	if (geteuid() || read_file(PARANOID, old, sizeof(old)) < 0)
+	if (geteuid())
 		SKIP(return, "needs root");
 	ASSERT_EQ(0, set_tasks(self->fd, "text", 4));
 	ASSERT_EQ(0, set_paranoid(1));
@@ -168,7 +168,6 @@ TEST_F(tasks, rights)
 		_exit(set_tasks(self->fd, "more", 4) == -EPERM ? 0 : 3);
 	}
 	EXPECT_EQ(0, child_status(pid));
-	write_file(PARANOID, old);
 }
 
 /* The owner pays for tasks as for buffers, until they are replaced or deleted. */
@@ -177,10 +176,10 @@ TEST_F(tasks, paid_for)
 	const size_t len = 1 << 20;
 	const struct rlimit little = { 16 * len, 16 * len };
 	struct perf_event_attr attr = say_attr();
-	char name[NAME_ROOM], old[16];
+	char name[NAME_ROOM];
 	pid_t pid;
 
-	if (geteuid() || read_file(PARANOID, old, sizeof(old)) < 0)
+	if (geteuid())
 		SKIP(return, "needs root");
 	ASSERT_EQ(0, set_paranoid(1));
 	snprintf(name, sizeof(name), "%s-paid", self->ns);
@@ -220,7 +219,6 @@ TEST_F(tasks, paid_for)
 		_exit(0);
 	}
 	EXPECT_EQ(0, child_status(pid));
-	write_file(PARANOID, old);
 }
 
 TEST_HARNESS_MAIN

@@ -225,7 +225,7 @@ test-vanilla: source ## compile kernel/events of vanilla Linux with the series
 	@scripts/test-apply.sh -c
 
 deb: source ## CONFIG=/path DEBUG=1: build Debian packages of the kernel and perf, build/deb
-	@scripts/deb.sh $(if $(DEBUG),-g) $(if $(filter command environment,$(word 1,$(origin CONFIG))),$(CONFIG))
+	@scripts/deb.sh $(if $(filter 1,$(DEBUG)),-g) $(if $(filter command environment,$(word 1,$(origin CONFIG))),$(CONFIG))
 
 test-deb: source ## the same with a small configuration; install and boot them in a guest
 	@scripts/deps.sh vm

@@ -73,11 +73,18 @@ else
 		-d DEBUG_INFO_DWARF5 -e DEBUG_INFO_NONE)
 fi
 
+# What was edited in the O= directory stays, unless another configuration is asked for.
 mkdir -p "$kernel"
-had_debug=0
-! grep -qs '^CONFIG_DEBUG_INFO=y' "$kernel/.config" || had_debug=1
-if [ -n "$config" ] || [ ! -e "$kernel/.config" ] || [ $had_debug != $debug ]; then
-	write_config "$kernel/.config.new"
+asked=$out/config-$debug
+if [ -n "$config" ] || [ ! -e "$asked" ]; then
+	other=$out/config-$((1 - debug))
+	if [ -z "$config" ] && [ -e "$other" ]; then
+		mv "$other" "$asked"
+	else
+		rm -f "$other"
+		write_config "$asked"
+	fi
+	cp "$asked" "$kernel/.config.new"
 	"$linux/scripts/config" --file "$kernel/.config.new" -e PERF_EVENTS_PERSISTENT \
 		"${debug_options[@]}" --set-str SYSTEM_TRUSTED_KEYS '' \
 		--set-str SYSTEM_REVOCATION_KEYS '' --set-str MODULE_SIG_KEY certs/signing_key.pem
@@ -112,6 +119,7 @@ make -s -C "$linux/tools/perf" O="$perf" CC="$cc" HOSTCC="$cc" "-j$(nproc)" \
 	BUILD_BPF_SKEL=0 NO_LIBLLVM=1 NO_SHELLCHECK=1 \
 	DESTDIR="$root" prefix=/usr install-bin >"$out/perf.log" 2>&1 ||
 	{ tail -n 30 "$out/perf.log" >&2; die 'perf was not built'; }
+mkdir -p "$perf/man"
 make -s -C "$linux/tools/perf/Documentation" OUTPUT="$perf/man/" "-j$(nproc)" \
 	DESTDIR="$root" prefix=/usr install-man >"$out/man.log" 2>&1 ||
 	{ tail -n 30 "$out/man.log" >&2; die 'the manual pages were not built'; }

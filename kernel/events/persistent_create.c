@@ -65,7 +65,9 @@ static struct perf_persist_ns *find_ns(u64 id)
 	struct perf_persist_ns *ns;
 
 	guard(mutex)(&perf_persist_lock);
-	ns = perf_persist_find_settled(id);
+	/* The kernel's own callers must find it, even in a task that is killed. */
+	while ((ns = perf_persist_find(id)) && ns->swapping)
+		perf_persist_settle(ns);
 	return ns && ns->published ? get_persist_ns(ns) : NULL;
 }
 

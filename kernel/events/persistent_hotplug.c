@@ -822,6 +822,7 @@ static void cover_worker(struct work_struct *work)
 
 static void new_cpus_worker(struct work_struct *work)
 {
+	static struct cpumask cpus; /* only one worker runs */
 	struct perf_persist_ns *ns;
 	unsigned int cpu;
 
@@ -830,11 +831,11 @@ static void new_cpus_worker(struct work_struct *work)
 	 * there, see find_absent(), and nobody else would look again.
 	 */
 	cpus_read_lock();
+	for_each_possible_cpu(cpu)
+		cpumask_assign_cpu(cpu, &cpus, cpumask_test_and_clear_cpu(cpu, &new_cpus));
 	cpus_read_unlock();
 
-	for_each_possible_cpu(cpu) {
-		if (!cpumask_test_and_clear_cpu(cpu, &new_cpus))
-			continue;
+	for_each_cpu(cpu, &cpus) {
 		for (ns = NULL; (ns = perf_persist_next_published(ns)); ) {
 			const struct cred *old = override_creds(ns->cred);
 

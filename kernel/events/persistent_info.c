@@ -89,10 +89,10 @@ long perf_persist_get_info(struct perf_persist_ns *ns, struct perf_member *membe
 		if (!ret && ns->unlinked)
 			ret = -ENODEV;
 	} else {
-		if (member)
-			perf_member_settle(member);
+		ret = member ? perf_member_settle_killable(member) : 0;
 		ns = member ? member->ns : NULL;
-		ret = ns ? 0 : -ENOENT;
+		if (!ret && !ns)
+			ret = -ENOENT;
 	}
 	if (!ret) {
 		fill_ns(&info, ns);
@@ -262,7 +262,11 @@ long perf_persist_get_member(struct perf_event *event, struct perf_member *membe
 		return -ENOENT;
 
 	mutex_lock(&perf_persist_lock);
-	perf_member_settle(member);
+	ret = perf_member_settle_killable(member);
+	if (ret) {
+		mutex_unlock(&perf_persist_lock);
+		return ret;
+	}
 	if (member->ns) {
 		fill_member(&info, member);
 		fill_attr(&attr, member);

@@ -658,7 +658,9 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		list_add_tail(&snap->entry, &ns->snapshots);
 		ns->nr_snapshots++;
 		perf_persist_add_snapshot(snap);
-		trim_snapshots(ns);
+		/* Whoever asked for CLEAR did not want an older snapshot to go. */
+		if (!req->clear)
+			trim_snapshots(ns);
 		req->ns_id = snap->id;
 		req->number = snap->number;
 	}
@@ -676,7 +678,7 @@ static long take_for_user(struct perf_persist_ns *ns, struct perf_snapshot_reque
 	long ret = take_snapshot(ns, req);
 
 	/* The caller must find the snapshot in sysfs, unless there was no memory for that. */
-	if (!ret)
+	if (req->number)
 		flush_delayed_work(&ns->snapshot_work);
 	return ret;
 }
@@ -909,7 +911,7 @@ long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned 
 	if (is_snapshot(ns))
 		return -EOPNOTSUPP;
 	if (cmd == PERF_EVENT_IOC_CLEAR)
-		return arg ? -EINVAL : take_snapshot(ns, &clear);
+		return arg ? -EINVAL : take_for_user(ns, &clear);
 	if (cmd != PERF_EVENT_IOC_KEEP && cmd != PERF_EVENT_IOC_SPARES)
 		return snapshot_ioctl(ns, argp, perf_same_ioctl(cmd, PERF_EVENT_IOC_RESIZE));
 

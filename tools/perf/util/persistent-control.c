@@ -424,7 +424,8 @@ static u32 find_stop(const struct persistent_seen *was, const struct persistent_
 
 /* 1: something happened; 0: nothing */
 static int find_notice(const struct persistent_ns *ns, const struct persistent_seen *was,
-		       const struct persistent_seen *now, bool since, struct persistent_notice *notice)
+		       const struct persistent_seen *now, bool since,
+		       struct persistent_notice *notice)
 {
 	int err = -ENOENT;
 
@@ -446,17 +447,35 @@ static int find_notice(const struct persistent_ns *ns, const struct persistent_s
 	return notice->trigger ? 1 : 0;
 }
 
+static bool is_stopped(const struct persistent_ns *ns)
+{
+	struct persistent_ns *again;
+	bool stopped;
+
+	/* Another file: a look through ns->fd would hide changes from the next poll(). */
+	if (persistent_ns__lookup_id(ns->id, /*write=*/false, &again))
+		return false;
+	stopped = again->stopped;
+	persistent_ns__close(again);
+	return stopped;
+}
+
 void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct persistent_seen *seen)
 {
-	struct persistent_seen now = { .snapshot = ns->number, .stopped = ns->stopped };
-	u32 number;
+	struct persistent_seen now = { .began = true, .stopped = ns->stopped };
+	u32 number = 0;
 
 	/* It was deleted meanwhile, or there is no memory: the caller notices that itself. */
 	if (persistent_ns__triggers(ns, &now.triggers, &now.nr_triggers))
 		return;
 
-	warn_failures(ns, seen, &now);
-	number = find_stop(seen, &now);
+	if (seen->began) {
+		warn_failures(ns, seen, &now);
+		number = find_stop(seen, &now);
+	}
+	/* It may have happened since the caller looked. */
+	if (number && !now.stopped)
+		now.stopped = is_stopped(ns);
 	if (now.stopped && number)
 		pr_warning("WARNING: trigger %u has stopped '%s': it records nothing until 'perf ctl resume %s'.\n",
 			   number, ns->name, ns->name);

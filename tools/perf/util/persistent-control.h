@@ -71,6 +71,7 @@ struct persistent_trigger {
 /* What a process that waits has seen of a namespace */
 struct persistent_seen {
 	u32			  snapshot;	/* number of the last one */
+	bool			  began;	/* false: nothing yet */
 	bool			  stopped;
 	struct persistent_trigger *triggers;
 	int			  nr_triggers;
@@ -105,8 +106,9 @@ const char *persistent_trigger__error(const struct persistent_trigger *trigger, 
 				      size_t size);
 /*
  * Warn of triggers that have stopped the namespace, or that could not act, since it was
- * @seen: empty at first, and the caller frees its triggers. Call this after
- * persistent_ns__look_again(), so that nothing is missed that happens before the next poll().
+ * @seen: empty at first, and the caller frees its triggers. The first call only warns if the
+ * namespace is stopped. Call this after persistent_ns__look_again(), so that nothing is missed
+ * that happens before the next poll().
  */
 void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct persistent_seen *seen);
 

@@ -127,7 +127,8 @@ test_stopped() {
 	eventually "it is said each time" said 2 "WARNING: trigger 1 has stopped '$ns'"
 	finish_saving
 	save
-	eventually "and at the start" said 1 "WARNING: .* stopped '$ns'"
+	eventually "and at the start" said 1 "WARNING: '$ns' is stopped.*ctl resume $ns'"
+	same "what was said before" 0 "$(grep -c "trigger [12]" "$tmp/saves")"
 	check "resume it" perf ctl resume "$ns"
 	finish_saving
 	check "remove the first" perf ctl trigger "$ns" --remove 1

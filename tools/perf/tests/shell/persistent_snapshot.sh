@@ -332,7 +332,7 @@ test_no_memory() {
 	local n=0 mib=1 all
 
 	all=$(mib_available)
-	if [ "$all" -gt 4096 ]; then
+	if [ "$all" -gt 2560 ]; then
 		echo "${all}M of memory: the lack of it is not tested"
 		return
 	fi

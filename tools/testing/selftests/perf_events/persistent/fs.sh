@@ -16,7 +16,7 @@ old_max=
 old_rate=
 offline=
 other=
-lines=
+thousand=
 nr=0
 failed=0
 
@@ -34,7 +34,7 @@ cleanup()
 		umount "$other" 2>/dev/null
 		rmdir "$other"
 	fi
-	[ ! -f "$lines" ] || rm "$lines"
+	[ -z "$thousand" ] || rm "$thousand"
 	[ -z "$mine" ] || umount "$dir"
 }
 trap cleanup EXIT
@@ -227,19 +227,19 @@ result $? "no line takes effect if one is wrong"
 
 d=$dir/$ns-2
 mkdir "$d"
-lines=$(mktemp)
+thousand=$(mktemp)
 i=0
 while [ $i -lt 1024 ]; do
 	i=$((i + 1))
 	echo "cpu-clock/period=$i/"
-done >"$lines"
+done >"$thousand"
 # With dd, all lines are one write.
-dd if="$lines" of="$d/events" bs=64k 2>/dev/null && [ "$(wc -l <"$d/events")" = 1024 ] &&
+dd if="$thousand" of="$d/events" bs=64k 2>/dev/null && [ "$(wc -l <"$d/events")" = 1024 ] &&
 	refused cs events 'too long' "'cs': the namespace would have more than 1024 events" &&
-	[ "$(cksum <"$d/events")" = "$(cksum <"$lines")" ]
+	[ "$(cksum <"$d/events")" = "$(cksum <"$thousand")" ]
 result $? "no more than 1024 events"
-rm "$lines"
-lines=
+rm "$thousand"
+thousand=
 rmdir "$d"
 
 # Some kernels have fewer tracepoints.

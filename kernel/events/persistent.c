@@ -662,22 +662,6 @@ void perf_member_settle(struct perf_member *member)
 		perf_persist_settle(member->ns);
 }
 
-/**
- * perf_member_settle_killable - the same, unless the task is killed
- * @member:	the member, which may be in no namespace
- *
- * Return: 0, or see perf_persist_settle_killable().
- */
-int perf_member_settle_killable(struct perf_member *member)
-{
-	int ret = 0;
-
-	assert_registry();
-	while (!ret && member->ns && member->ns->swapping)
-		ret = perf_persist_settle_killable(member->ns);
-	return ret;
-}
-
 /*
  * The listing in sysfs
  */

@@ -831,8 +831,11 @@ static void new_cpus_worker(struct work_struct *work)
 	 * there, see find_absent(), and nobody else would look again.
 	 */
 	cpus_read_lock();
-	for_each_possible_cpu(cpu)
-		cpumask_assign_cpu(cpu, &cpus, cpumask_test_and_clear_cpu(cpu, &new_cpus));
+	cpumask_clear(&cpus);
+	for_each_possible_cpu(cpu) {
+		if (cpumask_test_and_clear_cpu(cpu, &new_cpus))
+			cpumask_set_cpu(cpu, &cpus);
+	}
 	cpus_read_unlock();
 
 	for_each_cpu(cpu, &cpus) {

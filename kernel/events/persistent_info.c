@@ -61,6 +61,17 @@ static void fill_ns(struct perf_event_persist *info, struct perf_persist_ns *ns)
 		memcpy(info->note, ns->note, sizeof(info->note));
 }
 
+/* Like perf_member_settle(), unless the task is killed: -EINTR */
+static int settle_member(struct perf_member *member)
+{
+	int ret = 0;
+
+	assert_registry();
+	while (!ret && member->ns && member->ns->swapping)
+		ret = perf_persist_settle_killable(member->ns);
+	return ret;
+}
+
 /**
  * perf_persist_get_info - PERF_EVENT_IOC_GET_PERSIST
  * @ns:		the namespace, with a reference of the caller's; or NULL
@@ -89,7 +100,7 @@ long perf_persist_get_info(struct perf_persist_ns *ns, struct perf_member *membe
 		if (!ret && ns->unlinked)
 			ret = -ENODEV;
 	} else {
-		ret = member ? perf_member_settle_killable(member) : 0;
+		ret = member ? settle_member(member) : 0;
 		ns = member ? member->ns : NULL;
 		if (!ret && !ns)
 			ret = -ENOENT;
@@ -262,7 +273,7 @@ long perf_persist_get_member(struct perf_event *event, struct perf_member *membe
 		return -ENOENT;
 
 	mutex_lock(&perf_persist_lock);
-	ret = perf_member_settle_killable(member);
+	ret = settle_member(member);
 	if (ret) {
 		mutex_unlock(&perf_persist_lock);
 		return ret;

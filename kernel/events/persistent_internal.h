@@ -422,7 +422,6 @@ struct perf_persist_ns *perf_persist_next_published(struct perf_persist_ns *prev
 void perf_persist_settle(struct perf_persist_ns *ns);
 int __must_check perf_persist_settle_killable(struct perf_persist_ns *ns);
 void perf_member_settle(struct perf_member *member);
-int __must_check perf_member_settle_killable(struct perf_member *member);
 bool perf_persist_valid_name(const char *name);
 bool perf_persist_valid_snapshot_name(const char *name);
 bool perf_persist_valid_label(const char *label);

@@ -112,11 +112,17 @@ said() {
 
 # A namespace that a trigger has stopped takes no snapshots, so perf ctl save tells it.
 test_stopped() {
+	local ns=${prefix}_stopped dir=$tmp/stopped
+
+	keep_numbers "$ns" -a -m 64K
 	check "a trigger that stops" perf ctl trigger "$ns" --when "$number_event" --do stop \
 	      --filter "sig == 0 && pid == $((number_base + 91))"
 	check "one that takes snapshots" perf ctl trigger "$ns" --when "$number_event" \
 	      --filter "sig == 0 && pid == $((number_base + 92))" --do snapshot --cool-down 0
 	save
+	# It has looked at the triggers then.
+	take 90
+	eventually "it saves" grep -q "saved as" "$tmp/saves"
 	number 91
 	eventually "it is said" said 1 "WARNING: trigger 1 has stopped '$ns'.*ctl resume $ns'"
 	number 92
@@ -167,6 +173,6 @@ test_reader
 test_twice
 test_command
 test_prune
-test_stopped
 test_deleted
+test_stopped
 exit "$failed"

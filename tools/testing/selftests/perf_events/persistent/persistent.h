@@ -514,30 +514,6 @@ static inline void persist_undo(void)
 	persist_sweep();
 }
 
-#ifndef PERSISTENT_NO_HARNESS
-/* A test has a process group of its own, which a terminal or timeout(1) does not know. */
-static void persist_interrupted(int sig)
-{
-	if (getpid() != persist_main) {
-		signal(sig, SIG_DFL);
-		raise(sig);
-		return;
-	}
-	if (__active_test && __active_test->pid > 0) {
-		kill(-__active_test->pid, SIGKILL);
-		waitpid(__active_test->pid, NULL, 0);
-	}
-	exit(128 + sig);
-}
-
-static inline void persist_catch(int sig)
-{
-	/* nohup(1) has it ignored. */
-	if (signal(sig, persist_interrupted) == SIG_IGN)
-		signal(sig, SIG_IGN);
-}
-#endif
-
 static void __attribute__((constructor)) persist_init(void)
 {
 	persist_main = getpid();
@@ -546,11 +522,6 @@ static void __attribute__((constructor)) persist_init(void)
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (persist_done == MAP_FAILED)
 		_exit(KSFT_FAIL);
-#ifndef PERSISTENT_NO_HARNESS
-	persist_catch(SIGHUP);
-	persist_catch(SIGINT);
-	persist_catch(SIGTERM);
-#endif
 }
 
 /* Cleans up after a test that was killed for taking too long. */

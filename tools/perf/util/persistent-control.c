@@ -404,7 +404,9 @@ static void warn_failures(const struct persistent_ns *ns, const struct persisten
 	for (int i = 0; i < now->nr_triggers; i++) {
 		const struct persistent_trigger *trigger = &now->triggers[i];
 
-		if (trigger->state.failed > seen__trigger(was, trigger->asked.number).state.failed)
+		/* If it has acted since, there is nothing to do. */
+		if (trigger->state.error &&
+		    trigger->state.failed > seen__trigger(was, trigger->asked.number).state.failed)
 			warn_failed(ns, trigger);
 	}
 }

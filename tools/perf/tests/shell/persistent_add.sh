@@ -97,15 +97,6 @@ test_refusals() {
 	as_before "all of these"
 }
 
-max=
-max_persistent=/proc/sys/kernel/perf_event_max_persistent
-# shellcheck disable=SC2317 # at_end calls it
-max_back() {
-	[ -z "$max" ] || echo "$max" > "$max_persistent"
-	max=
-}
-at_end max_back
-
 # With room for the event on some CPUs, but not on all, nothing may be added. What counts is at
 # least what is listed, and spares and triggers of other namespaces.
 test_all_or_none() {

@@ -9,15 +9,6 @@
 persistent_require
 require_numbers
 
-max=
-max_persistent=/proc/sys/kernel/perf_event_max_persistent
-# shellcheck disable=SC2317 # at_end calls it
-max_back() {
-	[ -z "$max" ] || echo "$max" > "$max_persistent"
-	max=
-}
-at_end max_back
-
 # snapshots NS: the numbers of the existing snapshots
 snapshots() {
 	find "$persistent_pmu/events/" -name "$1.*" | sed "s/.*\.//" | sort -n | paste -s -d ' '

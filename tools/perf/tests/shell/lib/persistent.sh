@@ -26,6 +26,17 @@ delete_namespaces() {
 	[ ! -e "${names[0]}" ] || perf ctl -d "${names[@]##*/}"
 }
 
+# The limit of events, for tests that set $max to the old one before they change it
+max=
+max_persistent=/proc/sys/kernel/perf_event_max_persistent
+
+# shellcheck disable=SC2317 # at_end calls it
+max_back() {
+	[ -z "$max" ] || echo "$max" > "$max_persistent"
+	max=
+}
+at_end max_back
+
 # A probe or a cgroup cannot be removed while a namespace records it, and what undo[] ends
 # may have taken another snapshot until then.
 persistent_cleanup() {

@@ -33,7 +33,7 @@ shell()
 words()
 {
 	git ls-files | grep -vE '\.(svg|json)$|^COPYING$' |
-		xargs codespell -I scripts/codespell.ignore
+		xargs codespell -I scripts/codespell.ignore --ignore-regex '^@@ .*'
 }
 
 # Not where there is no place for it, nor where no such file of the kernel has one.

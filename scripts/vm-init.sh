@@ -51,6 +51,7 @@ for var in "${env[@]}"; do
 done
 export PATH HOME=/run/home USER=root LOGNAME=root SHELL=/bin/bash
 
+: >$run/started
 mapfile -d '' -t argv <$run/argv
 cd "${dirs[0]}" || exit
 

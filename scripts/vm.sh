@@ -52,6 +52,9 @@ die()
 	exit 125
 }
 
+again=${VM_AGAIN-}
+unset VM_AGAIN
+call=("$@")
 cpus=2 mem=2048 args='' limit='' kernel=${KERNEL:-$arch_build/kernel}
 while getopts s:m:a:t:k:h opt; do
 	case $opt in
@@ -224,12 +227,14 @@ clock_pid=$!
 while kill -0 "$qemu_pid" 2>/dev/null && kill -0 "$clock_pid" 2>/dev/null; do
 	sleep 0.1
 done
-hung=0
+hung=0 qemu_status=0
 if kill -0 "$qemu_pid" 2>/dev/null; then
 	hung=1
 	kill -9 "$qemu_pid"
 	wait "$qemu_pid" 2>/dev/null || :
 	clock_pid=''
+else
+	wait "$qemu_pid" 2>/dev/null || qemu_status=$?
 fi
 qemu_pid=''
 # The same with process substitutions
@@ -265,6 +270,14 @@ if [ $hung = 1 ]; then
 fi
 if [ ! -s "$tmp/status" ]; then
 	[ ! -s "$tmp/qemu" ] || cat "$tmp/qemu" >&2
+	# QEMU 7.2 was seen to crash while the guest's CPUs set up PCI, before a first process.
+	# The guest cannot do that to it: a panic ends QEMU with status 0.
+	if [ "$qemu_status" -gt 128 ] && [ ! -e "$tmp/started" ] && [ -z "$again" ] &&
+	   [ $mode = pipe ] && [ ! -e "$tmp/stdin" ]; then
+		echo "vm.sh: QEMU crashed before the guest's first process; trying once more" >&2
+		cleanup
+		VM_AGAIN=1 exec "$0" "${call[@]}"
+	fi
 	die "the guest died before the command ended; its log: $log"
 fi
 read -r status <"$tmp/status"

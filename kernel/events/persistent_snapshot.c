@@ -522,6 +522,8 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 		if (ret)
 			goto unlock;
 
+		/* A CLEAR that met a stop may have left one more than may be kept. */
+		trim_snapshots(ns);
 		if (snap && snap->members_seq != ns->members_seq) {
 			list_add(&snap->entry, stale);
 			snap = NULL;
@@ -658,7 +660,10 @@ static long take_snapshot(struct perf_persist_ns *ns, struct perf_snapshot_reque
 		list_add_tail(&snap->entry, &ns->snapshots);
 		ns->nr_snapshots++;
 		perf_persist_add_snapshot(snap);
-		/* Whoever asked for CLEAR did not want an older snapshot to go. */
+		/*
+		 * Whoever asked for CLEAR did not want an older snapshot to go. There is room
+		 * for one more until the next request.
+		 */
 		if (!req->clear)
 			trim_snapshots(ns);
 		req->ns_id = snap->id;
@@ -896,7 +901,8 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
  *  -ECANCELED	CLEAR: a trigger has stopped the namespace meanwhile; the records are
- *		where they were, or in a snapshot
+ *		where they were, or in a snapshot, for which no older one is trimmed
+ *		before the next request
  *  or an error of the LSM
  */
 long perf_snapshot_ioctl(struct perf_persist_ns *ns, unsigned int cmd, unsigned long arg)

@@ -345,16 +345,7 @@ test_root_of_container() {
 	check "it is still there" exists "$ns"
 }
 
-max=
-max_persistent=/proc/sys/kernel/perf_event_max_persistent
-# shellcheck disable=SC2317 # at_end calls it
-max_back() {
-	[ -z "$max" ] || echo "$max" > "$max_persistent"
-	max=
-}
-
 test_limit() {
-	at_end max_back
 	max=$(cat "$max_persistent")
 	echo 1 > "$max_persistent"
 	refuse "more than may be kept" "the limit kernel.perf_event_max_persistent is reached" \

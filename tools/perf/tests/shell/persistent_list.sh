@@ -526,11 +526,8 @@ test_cpus() {
 	check "delete" perf ctl -d "$ns"
 }
 
-max=
-max_persistent=/proc/sys/kernel/perf_event_max_persistent
 all_back() {
-	[ -z "$max" ] || echo "$max" > "$max_persistent"
-	max=
+	max_back
 	echo 1 > "$online"
 }
 

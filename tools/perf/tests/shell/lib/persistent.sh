@@ -20,12 +20,6 @@ at_end() {
 	undo+=("$1")
 }
 
-delete_namespaces() {
-	local names=("$persistent_pmu"/events/"$prefix"*)
-
-	[ ! -e "${names[0]}" ] || perf ctl -d "${names[@]##*/}"
-}
-
 # The limit of events, for tests that set $max to the old one before they change it
 max=
 max_persistent=/proc/sys/kernel/perf_event_max_persistent
@@ -36,6 +30,12 @@ max_back() {
 	max=
 }
 at_end max_back
+
+delete_namespaces() {
+	local names=("$persistent_pmu"/events/"$prefix"*)
+
+	[ ! -e "${names[0]}" ] || perf ctl -d "${names[@]##*/}"
+}
 
 # A probe or a cgroup cannot be removed while a namespace records it, and what undo[] ends
 # may have taken another snapshot until then.

@@ -535,7 +535,7 @@ TEST_F(trigger, stopped_while_clearing)
 {
 	struct perf_event_trigger stop = { .action = PERF_TRIGGER_DO_STOP };
 	struct perf_event_attr attr = say_attr();
-	int i, err, fd, nr, hits = 0, lost = 0, *begun;
+	int i, err, fd, nr, hits = 0, kept = 0, lost = 0, *begun;
 	struct perf_event_trigger_state st;
 	struct perf_event_persist info;
 	char name[NS_ROOM + 8], snap[NS_ROOM + 24];
@@ -558,7 +558,7 @@ TEST_F(trigger, stopped_while_clearing)
 		took = now_ns() - took;
 	}
 	ASSERT_EQ(0, arm_on_call(fd, &self->attr, self->cpu, SYS_getuid, &stop));
-	for (i = 0; i < 100 && hits < HITS && lost < HITS; i++) {
+	for (i = 0; i < 100 && (hits < HITS || kept < 3) && lost < HITS; i++) {
 		*begun = 0;
 		pid = fork_child();
 		ASSERT_LE(0, pid);
@@ -581,6 +581,7 @@ TEST_F(trigger, stopped_while_clearing)
 			number = info.number;
 			snprintf(snap, sizeof(snap), "%s.%u", name, number);
 			nr += heard_in(ns_lookup(snap), 0, self->cpu, text);
+			kept++;
 		}
 		if (err) {
 			hits++;
@@ -590,8 +591,9 @@ TEST_F(trigger, stopped_while_clearing)
 		}
 		ASSERT_EQ(0, ns_resume(fd));
 	}
-	ksft_print_msg("%d rounds, %d stops in time, %d texts lost\n", i, hits, lost);
-	EXPECT_EQ(HITS, hits);
+	ksft_print_msg("%d rounds, %d stops in time, %d snapshots, %d texts lost\n", i, hits, kept,
+		       lost);
+	EXPECT_LE(HITS, hits);
 	EXPECT_GE(1, lost);
 }
 

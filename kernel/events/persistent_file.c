@@ -144,7 +144,7 @@ static long set_note(struct perf_persist_ns *ns, const char __user *ustr)
 
 static long delete_ns(struct perf_persist_ns *ns)
 {
-	return is_snapshot(ns) ? perf_snapshot_delete(ns) : perf_persist_delete(ns);
+	return is_snapshot(ns) ? perf_snapshot_delete(ns) : perf_persist_delete_killable(ns);
 }
 
 static bool is_ns_ioctl(unsigned int cmd)

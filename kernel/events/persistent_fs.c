@@ -86,19 +86,24 @@ static DEFINE_SPINLOCK(perf_fs_error_lock);
  * perf_fs_log - add an error to error_log
  * @where:	name of the directory, or empty
  * @file:	name of the file that was written to, or of the operation
- * @error:	the error; one without a text is ignored
+ * @error:	what is wrong; it may have no text
+ * @ret:	the errno
  */
-void perf_fs_log(const char *where, const char *file, const struct perf_spec_error *error)
+void perf_fs_log(const char *where, const char *file, const struct perf_spec_error *error, int ret)
 {
 	struct perf_fs_error *entry;
 
-	if (!error->text[0])
+	if (ret == -EINTR)
 		return;
 
 	spin_lock_irq(&perf_fs_error_lock);
 	entry = &perf_fs_errors[perf_fs_nr_errors++ % PERF_FS_ERRORS];
 	entry->when = local_clock();
 	entry->what = *error;
+	/* A shell says no more than "write error". */
+	if (!error->text[0])
+		snprintf(entry->what.text, sizeof(entry->what.text), "failed with %pe",
+			 ERR_PTR(ret));
 	snprintf(entry->where, sizeof(entry->where), "%.*s%s%s", PERF_PERSIST_NAME_SIZE, where,
 		 *where ? "/" : "", file);
 	spin_unlock_irq(&perf_fs_error_lock);
@@ -525,17 +530,20 @@ static int fs_mkdir(struct kernfs_node *parent, const char *name, umode_t mode)
 		return -ENODEV;
 	if (!perf_persist_valid_name(name)) {
 		ret = perf_spec_fail(&error, -EINVAL, name, PERF_SPEC_NAME_RULE);
-		perf_fs_log("", "mkdir", &error);
-		return ret;
+		goto out;
 	}
 
 	ns = reserve(name);
-	if (IS_ERR(ns))
-		return PTR_ERR(ns);
+	ret = PTR_ERR_OR_ZERO(ns);
+	if (ret)
+		goto out;
 	ret = add_dir(ns);
 	if (ret)
 		perf_persist_discard(ns);
 	perf_persist_put(ns);
+out:
+	if (ret)
+		perf_fs_log("", "mkdir", &error, ret);
 	return ret;
 }
 
@@ -546,7 +554,7 @@ static long delete_ns(struct perf_fs_dir *dir)
 	if (is_snapshot(ns))
 		return perf_snapshot_delete(ns);
 	if (READ_ONCE(ns->published))
-		return perf_persist_delete(ns);
+		return perf_persist_delete_killable(ns);
 	perf_persist_discard(ns);
 	return 0;
 }
@@ -600,12 +608,12 @@ static struct kernfs_syscall_ops perf_fs_syscall_ops = {
  * struct perf_fs_context - a mount or remount in progress
  * @kfc:	the context of kernfs
  * @owner:	the owner and mode from the mount options
- * @given:	there is at least one mount option
+ * @given:	the options that were given, a bit for each
  */
 struct perf_fs_context {
 	struct kernfs_fs_context	kfc;
 	struct perf_fs_owner		owner;
-	bool				given;
+	unsigned long			given;
 };
 
 static struct perf_fs_context *to_perf_fs_context(struct fs_context *fc)
@@ -632,7 +640,7 @@ static int fs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 	if (opt < 0)
 		return opt;
 
-	ctx->given = true;
+	__set_bit(opt, &ctx->given);
 	switch (opt) {
 	case OPT_UID:
 		ctx->owner.uid = result.uid;
@@ -765,9 +773,18 @@ static int fs_get_tree(struct fs_context *fc)
 static int fs_reconfigure(struct fs_context *fc)
 {
 	struct perf_fs_context *ctx = to_perf_fs_context(fc);
+	struct perf_fs_owner owner;
 
 	guard(mutex)(&perf_fs_lock);
-	return ctx->given ? set_owner(&ctx->owner) : 0;
+	/* What was not given may have changed since fspick(). */
+	owner = perf_fs_owner;
+	if (test_bit(OPT_UID, &ctx->given))
+		owner.uid = ctx->owner.uid;
+	if (test_bit(OPT_GID, &ctx->given))
+		owner.gid = ctx->owner.gid;
+	if (test_bit(OPT_MODE, &ctx->given))
+		owner.mode = ctx->owner.mode;
+	return ctx->given ? set_owner(&owner) : 0;
 }
 
 static void fs_free(struct fs_context *fc)
@@ -796,10 +813,6 @@ static int fs_init_context(struct fs_context *fc)
 	ctx->kfc.root = perf_fs_root;
 	ctx->kfc.magic = PERFFS_MAGIC;
 	ctx->owner = perf_fs_default;
-	if (fc->purpose == FS_CONTEXT_FOR_RECONFIGURE) {
-		guard(mutex)(&perf_fs_lock);
-		ctx->owner = perf_fs_owner;
-	}
 	fc->fs_private = &ctx->kfc;
 	fc->ops = &perf_fs_context_ops;
 	/* There is one tree, and it belongs to the initial user namespace. */

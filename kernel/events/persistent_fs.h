@@ -58,7 +58,7 @@ struct perf_fs_file {
 /* persistent_fs.c */
 struct perf_fs_dir *perf_fs_leave(struct kernfs_open_file *of);
 void perf_fs_enter(struct kernfs_open_file *of, struct perf_fs_dir *dir);
-void perf_fs_log(const char *where, const char *file, const struct perf_spec_error *error);
+void perf_fs_log(const char *where, const char *file, const struct perf_spec_error *error, int ret);
 
 /* persistent_fs_file.c */
 extern const struct perf_fs_file perf_fs_files[];

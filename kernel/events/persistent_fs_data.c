@@ -26,12 +26,16 @@
  * @text:	contents of "text" after the first read(), else NULL
  * @stream:	contents of "data" after the first read(), else NULL
  * @pos:	position up to which @stream was read
+ * @last:	the bytes before @pos, those of the last read()
+ * @nr_last:	how many
  */
 struct fs_reader {
 	refcount_t		refs;
 	struct perf_text	*text;
 	struct perf_stream	*stream;
 	loff_t			pos;
+	char			*last;
+	size_t			nr_last;
 };
 
 static int reader_open(struct kernfs_open_file *of)
@@ -52,6 +56,7 @@ static void put_reader(struct fs_reader *reader)
 		return;
 	perf_text_free(reader->text);
 	perf_stream_free(reader->stream);
+	kfree(reader->last);
 	kfree(reader);
 }
 
@@ -122,7 +127,10 @@ static int text_show(struct seq_file *m, void *v)
 	return perf_text_show(v, m);
 }
 
-/* The stream is made while it is read: a reader can go back only to the start. */
+/*
+ * The stream is made while it is read: a reader can go back only to the start. But sendfile()
+ * reads again what its output did not take, so keep what the last read() returned.
+ */
 static int begin_data(struct fs_reader *reader, struct perf_persist_ns *ns, int cpu, loff_t pos)
 {
 	struct perf_copy_source *source;
@@ -132,6 +140,10 @@ static int begin_data(struct fs_reader *reader, struct perf_persist_ns *ns, int 
 		return 0;
 	if (pos)
 		return -ESPIPE;
+	if (!reader->last)
+		reader->last = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!reader->last)
+		return -ENOMEM;
 	source = perf_persist_copy_source(ns);
 	if (IS_ERR(source))
 		return PTR_ERR(source);
@@ -141,7 +153,40 @@ static int begin_data(struct fs_reader *reader, struct perf_persist_ns *ns, int 
 	perf_stream_free(reader->stream);
 	reader->stream = stream;
 	reader->pos = 0;
+	reader->nr_last = 0;
 	return 0;
+}
+
+static ssize_t read_last(struct fs_reader *reader, char *buf, size_t bytes, loff_t pos)
+{
+	loff_t start = reader->pos - reader->nr_last;
+
+	/* At 0, the reader wants to start again. */
+	if (!pos || pos < start || pos >= reader->pos)
+		return 0;
+	bytes = min_t(size_t, bytes, reader->pos - pos);
+	memcpy(buf, reader->last + (pos - start), bytes);
+	return bytes;
+}
+
+static ssize_t read_stream(struct fs_reader *reader, char *buf, size_t bytes)
+{
+	/* kernfs does not ask for more. */
+	ssize_t ret = perf_stream_read(reader->stream, buf, min(bytes, PAGE_SIZE));
+
+	if (ret < 0) {
+		/* A stream with a gap is useless: the reader must start again. */
+		perf_stream_free(reader->stream);
+		reader->stream = NULL;
+		reader->nr_last = 0;
+		return ret;
+	}
+	if (ret) {
+		memcpy(reader->last, buf, ret);
+		reader->nr_last = ret;
+		reader->pos += ret;
+	}
+	return ret;
 }
 
 /* kernfs serializes the readers of an open file. */
@@ -152,20 +197,16 @@ static ssize_t data_read(struct kernfs_open_file *of, char *buf, size_t bytes, l
 	struct perf_fs_dir *dir;
 	ssize_t ret;
 
+	ret = read_last(reader, buf, bytes, off);
+	if (ret)
+		return ret;
+
 	refcount_inc(&reader->refs);
 	dir = perf_fs_leave(of);
 	old = override_creds(of->file->f_cred);
 	ret = begin_data(reader, dir->ns, perf_fs_priv_to_cpu(of->kn->priv), off);
-	if (!ret) {
-		ret = perf_stream_read(reader->stream, buf, bytes);
-		if (ret > 0)
-			reader->pos += ret;
-		if (ret < 0) {
-			/* A stream with a gap is useless: the reader must start again. */
-			perf_stream_free(reader->stream);
-			reader->stream = NULL;
-		}
-	}
+	if (!ret)
+		ret = read_stream(reader, buf, bytes);
 	revert_creds(old);
 	perf_fs_enter(of, dir);
 	put_reader(reader);

@@ -68,12 +68,12 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 	if (ret)
 		return ret;
 
+	dir = perf_fs_leave(of);
 	/* Bytes after a NUL would be ignored: refuse them. */
 	if (memchr_inv(buf + strlen(buf), 0, bytes - strlen(buf)))
-		return -EINVAL;
-
-	dir = perf_fs_leave(of);
-	ret = mutex_lock_killable(&dir->lock);
+		ret = perf_spec_fail(&error, -EINVAL, buf, "a NUL byte and more after it");
+	if (!ret)
+		ret = mutex_lock_killable(&dir->lock);
 	if (!ret) {
 		/* Charge the opener of the file, unless the writer lacks the right. */
 		old = override_creds(perf_persist_may_spend(dir->ns) ? of->file->f_cred :
@@ -84,7 +84,7 @@ static ssize_t change(struct kernfs_open_file *of, char *buf, size_t bytes,
 		mutex_unlock(&dir->lock);
 	}
 	if (ret)
-		perf_fs_log(dir->ns->name, of->kn->name, &error);
+		perf_fs_log(dir->ns->name, of->kn->name, &error, ret);
 	perf_fs_enter(of, dir);
 	return ret ? ret : bytes;
 }
@@ -396,10 +396,12 @@ static int show_members(struct perf_fs_dir *dir, struct seq_file *m)
 	if (!shown)
 		return -ENOMEM;
 	do {
-		ret = next_event(dir->ns, shown);
+		ret = fatal_signal_pending(current) ? -EINTR : next_event(dir->ns, shown);
 		if (!ret)
 			ret = show_event(shown, m);
-	} while (!ret);
+		cond_resched();
+		/* seq_file starts again with a buffer twice as large. */
+	} while (!ret && !seq_has_overflowed(m));
 	kfree(shown);
 	return ret == -ENOENT ? 0 : ret;
 }
@@ -487,7 +489,8 @@ static int start(struct perf_fs_dir *dir, struct perf_spec_error *error)
 {
 	int ret = perf_persist_start(dir->ns, &dir->specs, dir->size, true, error);
 
-	if (!ret)
+	/* The members show them from now on, even if enabling them failed. */
+	if (!is_new(dir))
 		perf_spec_free(&dir->specs);
 	return ret;
 }
@@ -683,7 +686,9 @@ static void show_live_status(struct perf_persist_ns *ns, struct seq_file *m)
 	seq_printf(m, "lost: %llu records\n", lost);
 	seq_printf(m, "missed: %llu records while stopped\n", missed);
 	seq_printf(m, "buffers: %llu bytes\n", size);
-	seq_printf(m, "overwritten: %llu bytes\n", overwritten);
+	/* A head of 32 bits wraps, which nobody counts. */
+	if (IS_ENABLED(CONFIG_64BIT))
+		seq_printf(m, "overwritten: %llu bytes\n", overwritten);
 	seq_printf(m, "snapshots: %u of %u\n", ns->nr_snapshots, ns->keep);
 	seq_printf(m, "spares: %u of %u\n", perf_snapshot_nr_spares(ns), ns->want_spares);
 }

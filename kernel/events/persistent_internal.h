@@ -451,6 +451,7 @@ long perf_persist_name_event(struct perf_event *event, const char *new_name,
 			     const char *new_label);
 long perf_persist_set_flags(struct perf_event *event, const u64 __user *uflags);
 long perf_persist_delete(struct perf_persist_ns *ns);
+long perf_persist_delete_killable(struct perf_persist_ns *ns);
 long perf_persist_enable(struct perf_persist_ns *ns, bool enable);
 
 /**

@@ -838,6 +838,25 @@ long perf_persist_delete(struct perf_persist_ns *ns)
 }
 
 /**
+ * perf_persist_delete_killable - perf_persist_delete() for a task that may be killed
+ * @ns:		the namespace, with a reference of the caller's
+ *
+ * Called without a lock.
+ *
+ * Return: 0, -EINTR if the task is killed while it waits until buffers have been replaced, or
+ * see perf_persist_delete().
+ */
+long perf_persist_delete_killable(struct perf_persist_ns *ns)
+{
+	int ret;
+
+	mutex_lock(&perf_persist_lock);
+	ret = perf_persist_settle_killable(ns);
+	mutex_unlock(&perf_persist_lock);
+	return ret ? ret : perf_persist_delete(ns);
+}
+
+/**
  * perf_persist_enable - enable or disable all members of a namespace
  * @ns:		the namespace, with a reference of the caller's
  * @enable:	true to enable them, false to disable them

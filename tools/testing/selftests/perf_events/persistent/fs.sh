@@ -290,7 +290,8 @@ put 'cpu-clock/freq=1999999999/' events &&
 result $? "a frequency that is too high"
 
 old_max=$(cat $max)
-echo 1 >$max && ! mkdir "$d-2" 2>/dev/null && refused 1 enabled 'No space' &&
+echo 1 >$max && ! mkdir "$d-2" 2>/dev/null &&
+	tail -n 1 $dir/error_log | grep -q '] mkdir: failed with -' && refused 1 enabled 'No space' &&
 	echo "$old_max" >$max && mkdir "$d-2" && rmdir "$d-2" && [ "$(status state)" = new ]
 result $? "no more than the sysctl allows"
 echo "$old_max" >$max
@@ -298,6 +299,10 @@ old_max=
 
 refused maybe enabled 'Invalid' "'maybe': neither 0 nor 1" && put 0 enabled && is enabled 0
 result $? "enabled is 0 or 1"
+
+! printf '1\000x' 2>/dev/null >"$d/enabled" && is enabled 0 &&
+	tail -n 1 $dir/error_log | grep -q "/enabled: '1': a NUL byte"
+result $? "nothing may follow a NUL"
 
 #
 # Recording

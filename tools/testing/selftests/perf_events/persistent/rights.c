@@ -843,9 +843,10 @@ TEST_F(rights, perffs_owner)
 {
 	const __u64 caps[] = { 0, cap_bit(CAP_PERFMON) };
 	char options[32];
+	struct stat st;
 	unsigned int i;
+	int err, fd;
 	pid_t pid;
-	int err;
 
 	if (geteuid())
 		SKIP(return, "needs root, to become others");
@@ -863,6 +864,18 @@ TEST_F(rights, perffs_owner)
 		EXPECT_EQ(0, child_status(pid));
 	}
 	EXPECT_EQ(self->id, ns_lookup(self->ns));
+
+	/* A remount changes only what was asked for, and not what changed after fspick(). */
+	fd = fspick(AT_FDCWD, PERFFS_DIR, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, mount(NULL, PERFFS_DIR, NULL, MS_REMOUNT, "uid=0,mode=0710"));
+	ASSERT_EQ(0, fsconfig(fd, FSCONFIG_SET_STRING, "gid", "7", 0));
+	ASSERT_EQ(0, fsconfig(fd, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0));
+	close(fd);
+	ASSERT_EQ(0, stat(PERFFS_DIR, &st));
+	EXPECT_EQ(0, st.st_uid);
+	EXPECT_EQ(7, st.st_gid);
+	EXPECT_EQ(S_IFDIR | 0710, st.st_mode);
 }
 
 /* Capabilities in a user namespace of one's own give no rights to events. H16 */

@@ -10,6 +10,8 @@
  */
 #include "persistent.h"
 
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include <linux/sched.h>
@@ -898,7 +900,7 @@ TEST_F(text, gone_tracepoint)
 	EXPECT_EQ(NULL, memmem(text, sizeof(text), "second", 6));
 }
 
-/* The stream is made while it is read: seeking is possible to the start only. */
+/* The stream is made while it is read: seeking is possible to the start, and by one read. */
 TEST_F(text, seek)
 {
 	char text[64], again[64];
@@ -908,12 +910,63 @@ TEST_F(text, seek)
 	fd = open(path_of(self->s.ns, "/data"), O_RDONLY);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(sizeof(text), read(fd, text, sizeof(text)));
+	EXPECT_EQ(sizeof(again), read(fd, again, sizeof(again)));
 	EXPECT_EQ(-1, pread(fd, again, sizeof(again), 8));
 	EXPECT_EQ(ESPIPE, errno);
 	EXPECT_EQ(sizeof(again), pread(fd, again, sizeof(again), 0));
 	EXPECT_EQ(0, memcmp(text, again, sizeof(text)));
+	EXPECT_EQ(sizeof(text), lseek(fd, sizeof(text), SEEK_SET));
 	EXPECT_EQ(sizeof(text), read(fd, text, sizeof(text)));
+	/* What the last read returned is still there. */
+	EXPECT_EQ(8, pread(fd, again, sizeof(again), 2 * sizeof(text) - 8));
+	EXPECT_EQ(0, memcmp(text + sizeof(text) - 8, again, 8));
 	close(fd);
+}
+
+/* sendfile() reads again what a full socket did not take. */
+TEST_F(text, sendfile)
+{
+	int fd, sv[2], small = 4096, stalls = 0;
+	char snap[NS_ROOM], *whole, *got;
+	ssize_t size, nr = 0, ret;
+
+	whole = malloc(1 << 20);
+	got = malloc(1 << 20);
+	ASSERT_NE(NULL, whole);
+	ASSERT_NE(NULL, got);
+	ASSERT_EQ(0, make_ns(self->s.ns, false, "64K"));
+	call_getppid(1000);
+	ASSERT_EQ(0, put(self->s.ns, "snapshot", "1"));
+	snprintf(snap, sizeof(snap), "%.40s.1", self->s.ns);
+	size = read_stream(path_of(snap, "/data"), whole, 1 << 20);
+	ASSERT_LT(65536, size);
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv));
+	ASSERT_EQ(0, setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)));
+	fd = open(path_of(snap, "/data"), O_RDONLY);
+	ASSERT_LE(0, fd);
+	do {
+		ret = sendfile(sv[0], fd, NULL, 1000);
+		if (ret >= 0)
+			continue;
+		ASSERT_EQ(EAGAIN, errno);
+		stalls++;
+		ret = read(sv[1], got + nr, 777);
+		ASSERT_LT(0, ret);
+		nr += ret;
+	} while (ret);
+	shutdown(sv[0], SHUT_WR);
+	while ((ret = read(sv[1], got + nr, (1 << 20) - nr)) > 0)
+		nr += ret;
+	EXPECT_EQ(0, ret);
+	EXPECT_LT(0, stalls);
+	EXPECT_EQ(size, nr);
+	EXPECT_EQ(0, memcmp(whole, got, size));
+	close(fd);
+	close(sv[0]);
+	close(sv[1]);
+	free(whole);
+	free(got);
 }
 
 TEST_HARNESS_MAIN

@@ -291,7 +291,8 @@ result $? "a frequency that is too high"
 
 old_max=$(cat $max)
 echo 1 >$max && ! mkdir "$d-2" 2>/dev/null &&
-	tail -n 1 $dir/error_log | grep -q '] mkdir: failed with -' && refused 1 enabled 'No space' &&
+	tail -n 1 $dir/error_log | grep -q '] mkdir: failed with -' &&
+	refused 1 enabled 'No space' &&
 	echo "$old_max" >$max && mkdir "$d-2" && rmdir "$d-2" && [ "$(status state)" = new ]
 result $? "no more than the sysctl allows"
 echo "$old_max" >$max

@@ -376,6 +376,22 @@ void perf_persist_set_wakeups(struct perf_member *member)
 		WRITE_ONCE(rb->watermark, LONG_MAX);
 }
 
+/**
+ * perf_persist_opener_gone - perf_persist_set_wakeups() after an opener is gone
+ * @member:	a member of a namespace, with the lock held
+ *
+ * A listing opens each member for a moment. If nobody is woken up anyway, it does not search
+ * all writers of the buffer each time.
+ */
+void perf_persist_opener_gone(struct perf_member *member)
+{
+	struct perf_buffer *rb = member->event->rb;
+
+	assert_registry();
+	if (rb && READ_ONCE(rb->watermark) != LONG_MAX)
+		perf_persist_set_wakeups(member);
+}
+
 /*
  * Who holds a buffer
  */

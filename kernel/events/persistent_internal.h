@@ -579,6 +579,7 @@ void perf_member_clear_buffer(struct perf_member *member);
 struct perf_member *perf_buffer_next_writer(struct perf_buffer *rb, struct perf_member *prev);
 bool perf_member_buffer_needed(struct perf_member *member);
 void perf_persist_set_wakeups(struct perf_member *member);
+void perf_persist_opener_gone(struct perf_member *member);
 struct ucounts *perf_persist_charge(struct perf_persist_ns *ns, long pages);
 void perf_persist_uncharge(struct ucounts *charged, long pages);
 int perf_member_charge(struct perf_member *member);

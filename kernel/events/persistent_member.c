@@ -539,7 +539,7 @@ bool perf_persistent_last_opener(struct perf_event *event)
 		held = member->held && member->state == PERF_MEMBER_PUBLISHED;
 		last = refcount_dec_and_test(&member->openers);
 		if (held)
-			perf_persist_set_wakeups(member);
+			perf_persist_opener_gone(member);
 		mutex_unlock(&perf_persist_lock);
 		if (!last)
 			return false;
@@ -584,7 +584,7 @@ void perf_member_put_deferred(struct perf_member *member)
 	last = refcount_dec_and_test(&member->openers);
 	/* The last reader may have closed its file while we were an opener. */
 	if (held)
-		perf_persist_set_wakeups(member);
+		perf_persist_opener_gone(member);
 	mutex_unlock(&perf_persist_lock);
 
 	if (last && llist_add(&member->deferred, &perf_member_deferred))

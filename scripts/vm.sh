@@ -273,7 +273,7 @@ if [ ! -s "$tmp/status" ]; then
 	# QEMU 7.2 was seen to crash while the guest's CPUs set up PCI, before a first process.
 	# The guest cannot do that to it: a panic ends QEMU with status 0.
 	if [ "$qemu_status" -gt 128 ] && [ ! -e "$tmp/started" ] && [ -z "$again" ] &&
-	   [ $mode = pipe ] && [ ! -e "$tmp/stdin" ]; then
+	   [ $complained = 0 ] && [ $mode = pipe ] && [ ! -e "$tmp/stdin" ]; then
 		echo "vm.sh: QEMU crashed before the guest's first process; trying once more" >&2
 		cleanup
 		VM_AGAIN=1 exec "$0" "${call[@]}"

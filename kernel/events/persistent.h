@@ -30,6 +30,7 @@ void put_event(struct perf_event *event);
 void perf_events_move(struct perf_buffer *from, struct perf_buffer *to);
 int perf_mmap_map_range(struct perf_buffer *rb, struct vm_area_struct *vma);
 void perf_event_set_state(struct perf_event *event, enum perf_event_state state);
+void perf_remove_from_context(struct perf_event *event, unsigned long flags);
 void perf_install_in_context(struct perf_event_context *ctx, struct perf_event *event, int cpu);
 bool exclusive_event_installable(struct perf_event *event, struct perf_event_context *ctx);
 bool perf_cpu_is_online(int cpu);

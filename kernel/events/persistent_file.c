@@ -175,7 +175,7 @@ static bool is_for_readers(unsigned int cmd)
  *		that name, GET_PERSIST describes it, GET_MEMBER walks its members,
  *		ENABLE and DISABLE are for all of them, JOIN adds one, SET_NOTE
  *		attaches a text, SET_PERSIST with NULL deletes it; see also
- *		perf_stop_ioctl(), perf_snapshot_ioctl(), perf_trigger_ioctl() and
+ *		perf_stop_or_resume(), perf_snapshot_ioctl(), perf_trigger_ioctl() and
  *		perf_tasks_ioctl()
  * @arg:	its argument
  *
@@ -244,7 +244,7 @@ static long perf_persist_file_ioctl(struct file *file, unsigned int cmd, unsigne
 		return set_note(ns, argp);
 	case PERF_EVENT_IOC_STOP:
 	case PERF_EVENT_IOC_RESUME:
-		return arg ? -EINVAL : perf_stop_ioctl(ns, cmd == PERF_EVENT_IOC_STOP);
+		return arg ? -EINVAL : perf_stop_or_resume(ns, cmd == PERF_EVENT_IOC_STOP);
 	default:
 		return arg ? -EINVAL : perf_persist_enable(ns, cmd == PERF_EVENT_IOC_ENABLE);
 	}

@@ -276,8 +276,11 @@ static void trigger_worker(struct work_struct *work)
 	long ret = 0;
 
 	if (arg->action == PERF_TRIGGER_DO_SNAPSHOT) {
-		/* After an oops, the CPU may never switch to another task again. */
-		if (arg->when == PERF_TRIGGER_WHEN_EVENT)
+		/*
+		 * After an oops, the CPU may never switch to another task again. After a delay
+		 * its records are there, and it may be busy with something else.
+		 */
+		if (arg->when == PERF_TRIGGER_WHEN_EVENT && !arg->after_ns)
 			wait_for_records(trigger);
 		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_mono);
 	}

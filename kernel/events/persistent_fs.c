@@ -156,6 +156,8 @@ static const char readme[] =
 	"NAME/enabled           1: enable the events. 0: disable them. Shows X if only some are\n"
 	"                       enabled. The first 1 creates the events; after that, events\n"
 	"                       and buffer_size cannot be changed\n"
+	"NAME/stopped           1: freeze the buffers, as a trigger with stop does. 0: record\n"
+	"                       again, and overwrite what they hold: take a snapshot before\n"
 	"NAME/snapshot          1: move the records to a snapshot, NAME.1 and so on; go on\n"
 	"                       recording. 0: delete all snapshots. Shows the last one's name\n"
 	"NAME/keep              maximum number of snapshots; the oldest are deleted\n"

@@ -544,6 +544,39 @@ static int enabled_show(struct seq_file *m, void *v)
 }
 
 /*
+ * stopped
+ */
+
+static int change_stopped(struct perf_fs_dir *dir, char *text, struct perf_spec_error *error)
+{
+	bool stop;
+	int ret;
+
+	ret = get_switch(text, &stop, error);
+	if (ret)
+		return ret;
+	if (is_new(dir))
+		return perf_spec_fail(error, -EBUSY, text, "write 1 to 'enabled' first");
+	return perf_stop_or_resume(dir->ns, stop);
+}
+
+static ssize_t stopped_write(struct kernfs_open_file *of, char *buf, size_t bytes, loff_t off)
+{
+	return change(of, buf, bytes, change_stopped);
+}
+
+static int show_stopped(struct perf_fs_dir *dir, struct seq_file *m)
+{
+	seq_printf(m, "%d\n", READ_ONCE(dir->ns->stopped));
+	return 0;
+}
+
+static int stopped_show(struct seq_file *m, void *v)
+{
+	return show(m, show_stopped);
+}
+
+/*
  * snapshot, keep and spares
  */
 
@@ -796,6 +829,14 @@ const struct perf_fs_file perf_fs_files[] = {
 		.ops	= {
 			.seq_show		= enabled_show,
 			.write			= enabled_write,
+			.atomic_write_len	= PERF_FS_WRITE_MAX,
+		},
+	}, {
+		.name	= "stopped",
+		.live	= true,
+		.ops	= {
+			.seq_show		= stopped_show,
+			.write			= stopped_write,
 			.atomic_write_len	= PERF_FS_WRITE_MAX,
 		},
 	}, {

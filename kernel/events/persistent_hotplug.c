@@ -518,26 +518,28 @@ static void finish_covers(struct perf_persist_ns *ns, struct perf_cover *cover, 
 }
 
 /*
- * Add all events that could be made. Returns -ESTALE if the namespace is gone, or if @cpu got
- * or lost its members meanwhile.
+ * Add all events that could be made. Returns -ESTALE if the namespace is gone, or if @cpu lost
+ * its members meanwhile. If it got some, add the others.
  */
 static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int nr, int cpu,
 		      bool returned, unsigned int missed_seq)
 {
 	int i, ret = 0, made = 0;
+	bool has_some;
 
 	mutex_lock(&perf_persist_lock);
 	perf_persist_settle(ns);
+	has_some = perf_persist_member_on(ns, cpu);
 	for (i = 0; i < nr; i++) {
 		cond_resched();
-		cover[i].skip = !is_model(cover[i].model, ns, cpu, returned);
+		cover[i].skip = !is_model(cover[i].model, ns, cpu, has_some);
 	}
 	for (i = 0; i < nr; i++) {
-		cover[i].lost = returned && lost_output(ns, cover, nr, &cover[i]);
+		cover[i].lost = has_some && lost_output(ns, cover, nr, &cover[i]);
 		cover[i].skip |= cover[i].lost;
 		made += cover[i].event && !cover[i].skip;
 	}
-	if (ns->unlinked || !!perf_persist_member_on(ns, cpu) != returned)
+	if (ns->unlinked || (returned && !has_some))
 		ret = -ESTALE;
 	else
 		ret = perf_persist_reserve_members(made);
@@ -553,21 +555,38 @@ static int add_covers(struct perf_persist_ns *ns, struct perf_cover *cover, int 
 	return ret;
 }
 
+/* With the lock of its context: halfway offline, it looks disabled. */
+static bool is_enabled(struct perf_member *member)
+{
+	struct perf_event_context *ctx = perf_event_ctx_lock(member->event);
+	bool enabled = perf_member_is_enabled(member);
+
+	perf_event_ctx_unlock(member->event, ctx);
+	return enabled;
+}
+
 /*
  * Enable a new member if its model is enabled, or will be when its CPU is back. Not before it is
- * a member: a stop that does not know it could not keep its records out.
+ * a member: a stop that does not know it could not keep its records out. Whoever disables all
+ * members comes to the model first. If that was meanwhile, go by the model again.
  */
 static void follow_model(struct perf_cover *cover)
 {
-	bool enable = perf_member_is_enabled(cover->model);
+	bool enable = is_enabled(cover->model);
 
-	if (enable == perf_member_is_enabled(cover->event->member))
-		return;
-	if (enable)
-		perf_event_enable(cover->event);
-	else
-		perf_event_disable(cover->event);
-	perf_persistent_changed(cover->event);
+	while (enable != perf_member_is_enabled(cover->event->member)) {
+		bool was = enable;
+
+		if (enable)
+			perf_event_enable(cover->event);
+		else
+			perf_event_disable(cover->event);
+		perf_persistent_changed(cover->event);
+		enable = is_enabled(cover->model);
+		/* It may be unable to follow, if its PMU has put it into the error state. */
+		if (enable == was)
+			break;
+	}
 }
 
 /*

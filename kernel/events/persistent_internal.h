@@ -625,7 +625,7 @@ long perf_tasks_ioctl(struct perf_persist_ns *ns, unsigned int cmd,
 
 /* persistent_stop.c */
 void perf_stop_now(struct perf_persist_ns *ns);
-long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop);
+long perf_stop_or_resume(struct perf_persist_ns *ns, bool do_stop);
 
 /* persistent_trigger.c */
 unsigned int perf_trigger_number(struct perf_member *member);

@@ -770,6 +770,13 @@ static void reinstall(struct perf_event *event, bool enable)
 	    event->pmu->scope == PERF_PMU_SCOPE_NONE)
 		return;
 
+	/*
+	 * If somebody has enabled it meanwhile, the context counts it as one of those that follow
+	 * a cgroup. Otherwise this would count it twice, and nobody would undo that.
+	 */
+	if (event->state > PERF_EVENT_STATE_OFF)
+		perf_remove_from_context(event, 0);
+
 	raw_spin_lock_irq(&ctx->lock);
 	perf_event_set_state(event, enable ? PERF_EVENT_STATE_INACTIVE : PERF_EVENT_STATE_OFF);
 	raw_spin_unlock_irq(&ctx->lock);

@@ -504,6 +504,26 @@ static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_reques
 }
 
 /*
+ * There is no room for a new set of buffers, which cannot be that of the oldest snapshot: somebody
+ * maps that, or the buffers have changed. The oldest would go once the new one is there: let it
+ * go before, or no snapshot could be taken any more. Called without perf_persist_lock.
+ */
+static bool make_room(struct perf_persist_ns *ns, struct perf_snapshot_request *req, int err)
+{
+	if (req->clear || (err != -EPERM && err != -ENOMEM && err != -ENOSPC))
+		return false;
+
+	scoped_guard(mutex, &perf_persist_lock) {
+		perf_persist_settle(ns);
+		if (check_request(ns, req) || ns->nr_snapshots < ns->keep)
+			return false;
+		trim_oldest(ns);
+	}
+	perf_snapshot_remove_trimmed(ns);
+	return true;
+}
+
+/*
  * Returns with perf_persist_lock held, unless it fails. The caller needs no more memory, and
  * gives up for one reason only, see take_snapshot().
  */
@@ -512,7 +532,7 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 						 struct list_head *stale)
 {
 	struct perf_persist_ns *snap = NULL;
-	bool alone = false, ready = false;
+	bool alone = false, ready = false, made_room = false;
 	int ret;
 
 	for (;;) {
@@ -552,6 +572,13 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 			alone = true;
 		} else if (!snap) {
 			snap = perf_snapshot_prepare(ns, &req->sizes);
+			if (IS_ERR(snap) && !made_room) {
+				made_room = make_room(ns, req, PTR_ERR(snap));
+				if (made_room) {
+					snap = NULL;
+					continue;
+				}
+			}
 			if (IS_ERR(snap)) {
 				mutex_unlock(&ns->snapshot_lock);
 				if (snap == ERR_PTR(-EBUSY))
@@ -561,6 +588,11 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 			}
 		} else {
 			ret = perf_snapshot_alloc_buffers(snap, true);
+			if (ret && !made_room) {
+				made_room = make_room(ns, req, ret);
+				if (made_room)
+					continue;
+			}
 			if (ret) {
 				mutex_lock(&perf_persist_lock);
 				goto unlock;

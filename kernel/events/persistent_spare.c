@@ -59,8 +59,13 @@ void perf_snapshot_remove(struct list_head *snaps)
 	}
 }
 
-/* Called without a lock. */
-static void remove_trimmed(struct perf_persist_ns *ns)
+/**
+ * perf_snapshot_remove_trimmed - remove the snapshots that newer ones have pushed out
+ * @ns:		the namespace
+ *
+ * Called without perf_persist_lock, with perf_persist_ns::snapshot_lock.
+ */
+void perf_snapshot_remove_trimmed(struct perf_persist_ns *ns)
 {
 	LIST_HEAD(trimmed);
 
@@ -248,7 +253,7 @@ static int alloc_buffers(struct perf_persist_ns *snap, bool tell)
  *
  * Called without perf_persist_lock, with perf_persist_ns::snapshot_lock.
  *
- * Return: 0, or an error, see perf_snapshot_ioctl().
+ * Return: 0, or an error, see perf_snapshot_ioctl(). Then @snap has no buffers.
  */
 int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap, bool tell)
 {
@@ -256,11 +261,13 @@ int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap, bool tell)
 	int ret;
 
 	/* The owner pays for trimmed snapshots until they are removed. */
-	remove_trimmed(snap->source);
+	perf_snapshot_remove_trimmed(snap->source);
 
 	old = override_creds(snap->source->cred);
 	ret = alloc_buffers(snap, tell);
 	revert_creds(old);
+	if (ret)
+		free_buffers(snap);
 	return ret;
 }
 
@@ -519,7 +526,7 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 		if ((snap != ERR_PTR(-ENOSPC) && snap != ERR_PTR(-EBUSY)) || !again)
 			break;
 		/* The members of trimmed snapshots count until they are removed. */
-		remove_trimmed(ns);
+		perf_snapshot_remove_trimmed(ns);
 		again = false;
 	}
 	return snap;
@@ -715,7 +722,7 @@ static void snapshot_worker(struct work_struct *work)
 	}
 	/* Whoever prepares a snapshot must find that they are gone, or have not begun to go. */
 	scoped_guard(mutex, &ns->snapshot_lock)
-		remove_trimmed(ns);
+		perf_snapshot_remove_trimmed(ns);
 	/* Keep the reference for the next run, unless others have queued it with their own. */
 	if (!delay || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, delay))
 		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */
@@ -756,10 +763,16 @@ long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 	if (!ret)
 		return 0;
 
+	/* Nobody asked for more: the worker tries again. */
+	if (nr <= old)
+		return 0;
+
 	/* Go back to the old number, unless somebody else has changed it. */
 	mutex_lock(&perf_persist_lock);
-	if (ns->want_spares == nr)
-		ns->want_spares = min_t(unsigned int, old, nr);
+	if (ns->want_spares == nr) {
+		ns->want_spares = old;
+		perf_persist_changed(ns);
+	}
 	mutex_unlock(&perf_persist_lock);
 	refill_spares(ns, true);
 	return ret;

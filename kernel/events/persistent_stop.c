@@ -95,8 +95,11 @@ static void resume(struct perf_persist_ns *ns)
 	/* Pairs with the second smp_mb() in perf_stop_now(), which freezes them once more. */
 	smp_mb();
 	for_each_ns_member(member, ns) {
-		if (member->rb)
-			rb_thaw(member->rb);
+		/* Somebody stopped it again: what is frozen must stay so. */
+		scoped_guard(preempt) {
+			if (member->rb && !READ_ONCE(ns->stopped))
+				rb_thaw(member->rb);
+		}
 		/* Those that came since the first loop were not lost, either. */
 		count_missed(member);
 	}
@@ -105,7 +108,7 @@ static void resume(struct perf_persist_ns *ns)
 }
 
 /**
- * perf_stop_ioctl - PERF_EVENT_IOC_STOP and PERF_EVENT_IOC_RESUME
+ * perf_stop_or_resume - freeze the buffers of a namespace, or let them record again
  * @ns:		the namespace, on which the caller has a reference
  * @do_stop:	true to stop, false to resume
  *
@@ -120,7 +123,7 @@ static void resume(struct perf_persist_ns *ns)
  *  -EINTR	the task is killed
  *  or an error of the LSM
  */
-long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop)
+long perf_stop_or_resume(struct perf_persist_ns *ns, bool do_stop)
 {
 	long ret;
 
@@ -128,7 +131,8 @@ long perf_stop_ioctl(struct perf_persist_ns *ns, bool do_stop)
 		return -EOPNOTSUPP;
 
 	mutex_lock(&perf_persist_lock);
-	ret = perf_persist_settle_killable(ns);
+	/* A stop must not wait for a snapshot, which waits for all CPUs. */
+	ret = do_stop ? 0 : perf_persist_settle_killable(ns);
 	if (!ret)
 		ret = ns->unlinked ? -ENODEV : perf_persist_may_write(ns);
 	if (!ret && do_stop != READ_ONCE(ns->stopped)) {

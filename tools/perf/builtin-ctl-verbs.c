@@ -329,12 +329,16 @@ int perf_ctl__delete(int argc, const char **argv)
 /* Tell how many snapshots are kept, including older ones. */
 static void tell_of_snapshot(struct persistent_ns *ns, u32 number)
 {
-	int nr = persistent_ns__count_snapshots(ns);
+	u32 oldest;
+	int nr = persistent_ns__count_snapshots(ns, &oldest);
 
 	if (persistent_ns__look_again(ns))
 		return;
 	tell("[ perf ctl: '%s.%u' holds what '%s' recorded; %d of at most %u snapshots kept ]\n",
 	     ns->name, number, ns->name, nr, ns->keep);
+	if (nr >= (int)ns->keep)
+		tell("[ perf ctl: the next one deletes '%s.%u': read that before, or raise --keep ]\n",
+		     ns->name, oldest);
 }
 
 /* After a failure, take back a raised number of snapshots to keep. */

@@ -114,6 +114,7 @@ static int add__check(const struct add *add)
 	if (ns->stopped) {
 		pr_err("'%s' is stopped and its records are frozen: resume it with 'perf ctl resume %s' first.\n",
 		       ns->name, ns->name);
+		persistent_ns__tell_to_keep(ns);
 		return -EBUSY;
 	}
 	evlist__for_each_entry(add->opts->evlist, evsel) {

@@ -116,7 +116,7 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 		break;
 	case -ENOMEM:
 		pr_err("Cannot %s '%s': not enough memory available. Nothing is lost.\n"
-		       "Delete snapshots, or allocate buffers in advance with 'perf ctl --spares'.\n",
+		       "Delete snapshots. 'perf ctl --spares' allocates in advance, while there is enough.\n",
 		       what, ns->name);
 		break;
 	case -ECANCELED:
@@ -316,18 +316,23 @@ u64 persistent_ns__buffer_bytes(struct persistent_ns *ns)
 }
 
 /* Check source_id: there may be snapshots of a deleted namespace of the same name. */
-int persistent_ns__count_snapshots(const struct persistent_ns *ns)
+int persistent_ns__count_snapshots(const struct persistent_ns *ns, u32 *oldest)
 {
 	char **names = persistent__names();
 	int nr = 0;
 
+	*oldest = 0;
 	for (int i = 0; names && names[i]; i++) {
 		struct persistent_ns *snapshot;
 
 		if (!persistent__snapshot_number(names[i], ns->name) ||
 		    persistent_ns__lookup(names[i], /*write=*/false, &snapshot))
 			continue;
-		nr += snapshot->source_id == ns->id;
+		if (snapshot->source_id == ns->id) {
+			if (!*oldest || snapshot->number < *oldest)
+				*oldest = snapshot->number;
+			nr++;
+		}
 		persistent_ns__close(snapshot);
 	}
 	persistent__free_names(names);
@@ -462,6 +467,12 @@ static bool is_stopped(const struct persistent_ns *ns)
 	return stopped;
 }
 
+void persistent_ns__tell_to_keep(const struct persistent_ns *ns)
+{
+	pr_warning("It then overwrites what it holds: 'perf ctl snapshot %s' before keeps that.\n",
+		   ns->name);
+}
+
 void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct persistent_seen *seen)
 {
 	struct persistent_seen now = { .began = true, .stopped = ns->stopped };
@@ -484,6 +495,8 @@ void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct pers
 	else if (now.stopped && !seen->stopped)
 		pr_warning("WARNING: '%s' is stopped: it records nothing until 'perf ctl resume %s'.\n",
 			   ns->name, ns->name);
+	if (now.stopped && (number || !seen->stopped))
+		persistent_ns__tell_to_keep(ns);
 	seen__replace(seen, &now);
 }
 

@@ -26,7 +26,8 @@ int persistent_ns__resize(struct persistent_ns *ns, unsigned int pages, u32 *num
 int persistent_ns__set_keep(struct persistent_ns *ns, u32 keep);
 int persistent_ns__clear(struct persistent_ns *ns);
 int persistent_ns__set_spares(struct persistent_ns *ns, u32 nr);
-int persistent_ns__count_snapshots(const struct persistent_ns *ns);
+/* @oldest: out: the number of the oldest; 0: there is none */
+int persistent_ns__count_snapshots(const struct persistent_ns *ns, u32 *oldest);
 /* The member on @cpu that owns a buffer, but is not side-band; -1: on any CPU */
 const struct persistent_member *persistent_ns__find_ring(const struct persistent_ns *ns, int cpu);
 /* Size of its own buffers; each snapshot has as much again. 0: not known, or no buffers */
@@ -111,5 +112,7 @@ const char *persistent_trigger__error(const struct persistent_trigger *trigger, 
  * that happens before the next poll().
  */
 void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct persistent_seen *seen);
+/* It is stopped: tell the user how to keep what it holds before it is resumed. */
+void persistent_ns__tell_to_keep(const struct persistent_ns *ns);
 
 #endif /* __PERF_PERSISTENT_CONTROL_H */

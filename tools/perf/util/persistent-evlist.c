@@ -12,6 +12,7 @@
 #include "persistent-options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -515,15 +516,24 @@ u64 persistent__age_ns(const struct persistent *persistent)
 	return age;
 }
 
-/* Age of the newest snapshot; 0 if one of the namespaces is no snapshot */
+/* See persistent_ns__ended_ns_ago(), for the one that ended last */
 u64 persistent__ended_ns_ago(const struct persistent *persistent)
 {
 	u64 ago = persistent->nr_ns ? ULLONG_MAX : 0;
 
-	for (int i = 0; i < persistent->nr_ns; i++) {
-		struct persistent_ns *ns = persistent->ns[i];
-
-		ago = min(ago, ns->snapshot ? persistent_ns__age_ns(ns) : 0);
-	}
+	for (int i = 0; i < persistent->nr_ns; i++)
+		ago = min(ago, persistent_ns__ended_ns_ago(persistent->ns[i]));
 	return ago;
+}
+
+/*
+ * The age of a snapshot is by a clock that runs during suspend, while the clock of the records
+ * may stand still. If the machine was suspended since then, the result is too early, but never
+ * before the newest record.
+ */
+u64 persistent__end(u64 ended_ns_ago, u64 now, u64 newest)
+{
+	if (!ended_ns_ago)
+		return now;
+	return min(now, max(now > ended_ns_ago ? now - ended_ns_ago : 0, newest));
 }

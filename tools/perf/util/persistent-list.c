@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/bitmap.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
@@ -499,6 +500,8 @@ static void print_infos(const struct persistent_info *infos, int nr,
 		print_namespaces(infos, nr);
 		if (nr > 1)
 			print_sum(infos, nr);
+	} else if (isatty(STDOUT_FILENO)) {
+		printf("There is no namespace. A reboot removes all of them, but no saved files.\n");
 	}
 }
 

@@ -93,7 +93,8 @@ int persistent__check_name(const char *name)
 void persistent__err_taken(const char *name)
 {
 	pr_err("There is a namespace called '%s' already.\n"
-	       "Choose another name, or delete that one with 'perf ctl -d %s'.\n", name, name);
+	       "Choose another name. 'perf ctl -d %s' deletes that one, with all that it holds.\n",
+	       name, name);
 }
 
 static void err_denied(const char *name)

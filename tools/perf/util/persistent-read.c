@@ -454,7 +454,12 @@ static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
 	struct perf_event_header header;
 	u64 head, len, time = 0;
 
-	persistent_buffer__frozen(buf, ULLONG_MAX, &head, &len);
+	if (buf->ns->snapshot) {
+		persistent_buffer__frozen(buf, ULLONG_MAX, &head, &len);
+	} else {
+		head = perf_mmap__read_head(&buf->map);
+		len = persistent_buffer__unread(buf);
+	}
 	if (len < sizeof(header))
 		return 0;
 	perf_mmap__copy(&buf->map, head, sizeof(header), &header);
@@ -480,7 +485,7 @@ u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *e
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
 
-		if (buf->ns->snapshot)
+		if (persistent_ns__ended_ns_ago(buf->ns))
 			newest = max(newest, buffer__newest(buf, evlist));
 	}
 	return newest;

@@ -99,7 +99,10 @@ u64 persistent_reader__nr_cut(const struct persistent_reader *reader);
 /* Time of the newest record that was passed on */
 u64 persistent_reader__time(const struct persistent_reader *reader);
 
-/* Time of the newest record in snapshots; they need not be read before. 0: none */
+/*
+ * Time of the newest record of namespaces that do not record; they need not be read before.
+ * 0: there is none
+ */
 u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *evlist);
 
 /*

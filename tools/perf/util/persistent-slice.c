@@ -205,23 +205,16 @@ static u64 convert_time(u64 time, u64 now_there, u64 now)
 	return now > now_there - time ? now - (now_there - time) : 0;
 }
 
-/*
- * Count back from now, or from when the snapshot was taken. The age of a snapshot is by a
- * clock that runs during suspend, while the clock of the records may stand still. If the
- * machine was suspended since then, the result is too early, but never before the newest
- * record.
- */
 static u64 slice__end(struct persistent_slice *slice, const struct evsel *attached, u64 now)
 {
-	u64 ago = persistent__ended_ns_ago(slice->persistent), newest;
+	u64 ago = persistent__ended_ns_ago(slice->persistent), newest = 0;
 
-	if (!ago)
-		return now;
-
-	/* The evlist gets these only later, when it has all events. */
-	evlist__set_id_pos_of(slice->evlist, attached);
-	newest = persistent_reader__newest(slice->persistent->reader, slice->evlist);
-	return min(now, max(now > ago ? now - ago : 0, newest));
+	if (ago) {
+		/* The evlist gets these only later, when it has all events. */
+		evlist__set_id_pos_of(slice->evlist, attached);
+		newest = persistent_reader__newest(slice->persistent->reader, slice->evlist);
+	}
+	return persistent__end(ago, now, newest);
 }
 
 /* Convert --last and wall clock times to the clock of the records. */

@@ -307,20 +307,44 @@ static int follow(struct text *text)
 	return 0;
 }
 
-/* Count back from now, or from when the snapshot was taken. */
+/* The time of the newest record, rounded down to us; 0: there is none */
+static u64 newest_record(struct text *text)
+{
+	char path[PERF_PERSIST_NAME_SIZE + sizeof("/times")], line[64];
+	unsigned long long seconds, us;
+	u64 newest = 0;
+	FILE *file;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/times", text->ns->name);
+	fd = openat(text->dir, path, O_RDONLY | O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "newest: %llu.%6llu", &seconds, &us) == 2)
+			newest = seconds * NSEC_PER_SEC + us * NSEC_PER_USEC;
+	}
+	fclose(file);
+	return newest;
+}
+
 static int find_start(struct text *text)
 {
-	u64 now, ago = text->opts->last;
+	u64 now, end, ago, last = text->opts->last;
 	int err;
 
-	if (!ago)
+	if (!last)
 		return 0;
 	err = records_now(text, &now);
 	if (err)
 		return err;
-	if (text->ns->snapshot)
-		ago += persistent_ns__age_ns(text->ns);
-	text->from = now > ago ? (now - ago) / NSEC_PER_USEC : 0;
+	ago = persistent_ns__ended_ns_ago(text->ns);
+	end = persistent__end(ago, now, ago ? newest_record(text) : 0);
+	text->from = end > last ? (end - last) / NSEC_PER_USEC : 0;
 	return 0;
 }
 
@@ -353,13 +377,16 @@ static int print_ns(struct text *text)
 		if (!text->cpus || check_cpus(text))
 			return -EINVAL;
 	}
-	if (find_start(text))
-		return -EINVAL;
 	text->dir = open_perffs();
 	if (text->dir < 0)
 		return text->dir;
 
-	err = text->opts->follow && !text->ns->snapshot ? follow(text) : print_once(text);
+	if (find_start(text))
+		err = -EINVAL;
+	else if (text->opts->follow && !text->ns->snapshot)
+		err = follow(text);
+	else
+		err = print_once(text);
 	close(text->dir);
 	/* The reader of the pipe has seen enough. */
 	if (err == -EPIPE)

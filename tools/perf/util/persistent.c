@@ -23,6 +23,7 @@
 #include "persistent.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -463,6 +464,22 @@ u64 persistent_ns__age_ns(const struct persistent_ns *ns)
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec - ns->created_ns;
+}
+
+static bool is_off(const struct persistent_ns *ns)
+{
+	for (int i = 0; i < ns->nr_members; i++) {
+		if (!(ns->members[i].flags & PERF_PERSIST_DISABLED))
+			return false;
+	}
+	return ns->nr_members;
+}
+
+u64 persistent_ns__ended_ns_ago(const struct persistent_ns *ns)
+{
+	if (ns->snapshot)
+		return persistent_ns__age_ns(ns);
+	return ns->stopped || is_off(ns) ? ULLONG_MAX : 0;
 }
 
 /* Bytes ever written to the buffer of the event that is open as @fd */

@@ -114,6 +114,13 @@ char *persistent_ns__member_filter(const struct persistent_ns *ns, u64 id);
 bool persistent_ns__is_gone(const struct persistent_ns *ns);
 u64 persistent_ns__age_ns(const struct persistent_ns *ns);
 
+/*
+ * How long ago did it stop recording? 0: it records; ULLONG_MAX: it does not, as it is stopped
+ * or disabled, and the kernel does not say since when. Its members must be listed.
+ */
+u64 persistent_ns__ended_ns_ago(const struct persistent_ns *ns);
+
+
 bool persistent_member__is_sideband(const struct persistent_member *member);
 bool persistent_member__is_same_event(const struct persistent_member *member,
 				      const struct persistent_member *other);
@@ -194,6 +201,10 @@ struct persistent *evlist__attach_persistent(struct evlist *evlist, const char *
 void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
 u64 persistent__ended_ns_ago(const struct persistent *persistent);
+
+/* Where --last counts back from. @now and @newest record: by the clock of the records, in ns */
+u64 persistent__end(u64 ended_ns_ago, u64 now, u64 newest);
+
 
 /* persistent-config.c */
 bool evlist__all_attached(struct evlist *evlist);

@@ -7,6 +7,8 @@
 . "$(dirname "$0")"/lib/persistent.sh
 
 persistent_require
+# perf ctl show needs it.
+perffs=$(grep -w perffs /proc/filesystems)
 
 # mark_times FILE: the time of each run of the marker, sorted by time
 mark_times() {
@@ -74,6 +76,39 @@ test_last() {
 	same "execs" 0 "$(marks "$data")"
 }
 
+# shown NAME TIME: how many marks perf ctl show --last TIME prints
+shown() {
+	perf ctl show "$1" --last "$2" | grep -c ": filename=$marker "
+}
+
+# A namespace that records no more ends with its newest record, however long ago that was.
+test_ended() {
+	local stopped=${ns}_stopped off=${ns}_off start last name
+
+	check "create" perf record -P "$stopped" -e "$exec_event" -m 8 -a
+	check "create another one" perf record -P "$off" -e "$exec_event" -m 8 -a
+	start=$(uptime_ms)
+	mark 2
+	check "stop" perf ctl stop "$stopped"
+	check "disable" perf ctl disable "$off"
+	last=$(($(uptime_ms) - start + 1000))
+	start=$(uptime_ms)
+	until (($(uptime_ms) > start + last)); do
+		sleep 0.1
+	done
+	for name in "$stopped" "$off"; do
+		check "read the end of $name" perf ctl -r "$name" -o "$data" --last ${last}ms
+		same "execs" 2 "$(marks "$data")"
+		# The perf that ended it was an exec after the marks.
+		check "read its last nanosecond" perf ctl -r "$name" -o "$data" --last 1ns
+		same "execs" 0 "$(marks "$data")"
+		[ "$perffs" ] || continue
+		same "shown" 2 "$(shown "$name" ${last}ms)"
+		same "shown of its last microsecond" 0 "$(shown "$name" 1us)"
+	done
+	check "delete" perf ctl -d "$stopped" "$off"
+}
+
 # A library that moves CLOCK_BOOTTIME, and not the clock of the records, a day ahead for
 # perf, as if the machine had been suspended for a day
 build_suspend() {
@@ -106,6 +141,7 @@ test_suspend() {
 	check "an hour, a day later" env LD_PRELOAD="$tmp/suspend.so" \
 	      perf ctl -r "$past.1" -o "$data" --last 1h
 	same "execs" 2 "$(marks "$data")"
+	[ -z "$perffs" ] || same "shown" 2 "$(LD_PRELOAD=$tmp/suspend.so shown "$past.1" 1h)"
 	# The perf that took the snapshot was an exec after the marks.
 	check "a nanosecond" env LD_PRELOAD="$tmp/suspend.so" \
 	      perf ctl -r "$past.1" -o "$data" --last 1ns
@@ -231,5 +267,6 @@ test_cpus
 test_size
 test_pipe
 test_suspend
+test_ended
 test_refusals
 exit "$failed"

@@ -66,6 +66,7 @@ test_keep() {
 	same "snapshots" "2 3" "$(snapshots "$ns")"
 	number 7
 	check "another" perf ctl -s "$ns"
+	says "what comes next" "the next one deletes '$ns.3'"
 	same "snapshots" "3 4" "$(snapshots "$ns")"
 	holds "$ns.4" "7"
 	check "keep more" perf ctl -s --keep 3 "$ns"
@@ -214,10 +215,6 @@ test_all() {
 	same "numbers" "$(seq 2000 | paste -s -d ' ')" \
 	     "$(tr ' ' '\n' < "$tmp/all" | sort -n | paste -s -d ' ')" > "$tmp/said"
 	sed 's/\(.\{,60\}\).*/\1/' "$tmp/said"
-}
-
-uptime_ms() {
-	awk '{ print int($1 * 1000) }' /proc/uptime
 }
 
 # For --last, a snapshot ends when it was taken, however long ago that is.

@@ -220,6 +220,10 @@ mark() {
 	done
 }
 
+uptime_ms() {
+	awk '{ print int($1 * 1000) }' /proc/uptime
+}
+
 # marks FILE: the number of its runs in FILE
 marks() {
 	perf script -i "$1" -F event,trace 2> /dev/null |

@@ -440,9 +440,23 @@ has text ': cpu-clock: period=[0-9]* ip=' && has text '^ => [a-zA-Z_0-9.]*+0x[0-
 result $? "text has call chains"
 
 put '!panic : stop' triggers && put 'sched:sched_process_exec : stop' triggers &&
-	[ "$(status state)" = stopped ]
+	[ "$(status state)" = stopped ] && is stopped 1
 result $? "a trigger stops it"
-rmdir "$d"
+
+put '!sched:sched_process_exec : stop' triggers && put 1 snapshot && is stopped 1 &&
+	[ "$(status state)" = stopped ] && grep -q ': cpu-clock: ' "$d.1/text" &&
+	! grep -q ': cpu-clock: ' "$d/text" && put 0 stopped && is stopped 0 &&
+	[ "$(status state)" = enabled ] && eventually grep -q ': cpu-clock: ' "$d/text" &&
+	rmdir "$d.1"
+result $? "a snapshot keeps what was frozen, and then it records again"
+
+put 1 stopped && [ "$(status state)" = stopped ] && put 1 stopped && put 0 stopped &&
+	put 0 stopped && [ "$(status state)" = enabled ] &&
+	refused maybe stopped 'Invalid' "'maybe': neither 0 nor 1" && rmdir "$d" && mkdir "$d" &&
+	refused 1 stopped 'busy' "'1': write 1 to 'enabled' first" && is stopped 0 &&
+	put cpu-clock events && put 1 enabled && put 1 snapshot && [ ! -e "$d.1/stopped" ] &&
+	rmdir "$d" "$d.1"
+result $? "stop and resume by hand"
 
 #
 # The highest frequency, which cannot be set if the kernel may not lower it by itself

@@ -98,7 +98,7 @@ static bool member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 	return labelled_on(ns_fd, cpu, NULL, p);
 }
 
-/* Waits until there is such a member. */
+/* Waits until there is such a member, and it is enabled: a CPU that returns enables it last. */
 static bool wait_for_label_on(int ns_fd, int cpu, const char *label,
 			      struct perf_event_persist_member *p)
 {
@@ -106,7 +106,31 @@ static bool wait_for_label_on(int ns_fd, int cpu, const char *label,
 	struct perf_event_persist info;
 
 	/* Any change after this call ends poll(). */
-	while (!get_persist(ns_fd, &info) && !labelled_on(ns_fd, cpu, label, p)) {
+	while (!get_persist(ns_fd, &info) && (!labelled_on(ns_fd, cpu, label, p) ||
+					      p->flags & PERF_PERSIST_DISABLED)) {
+		if (poll(&pfd, 1, -1) != 1)
+			return false;
+	}
+	return true;
+}
+
+static int nr_enabled_on(int ns_fd, int cpu)
+{
+	struct perf_event_persist_member member = {};
+	int nr = 0;
+
+	while (!next_member(ns_fd, &member))
+		nr += member.cpu == cpu && !(member.flags & PERF_PERSIST_DISABLED);
+	return nr;
+}
+
+static bool wait_for_enabled_on(int ns_fd, int cpu, int nr)
+{
+	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
+	struct perf_event_persist info;
+
+	/* As above */
+	while (!get_persist(ns_fd, &info) && nr_enabled_on(ns_fd, cpu) < nr) {
 		if (poll(&pfd, 1, -1) != 1)
 			return false;
 	}
@@ -552,6 +576,7 @@ TEST_F(hotplug, all_cpus)
 	go_online();
 	cpus = wait_for_all_cpus(self->ns_fd);
 	ASSERT_TRUE(wait_for_member_on(self->ns_fd, self->cpu2, &p));
+	ASSERT_TRUE(wait_for_enabled_on(self->ns_fd, self->cpu2, have_tp ? 2 : 1));
 	EXPECT_EQ(cpus * (have_tp ? 3 : 2), ns_count(self->id));
 	EXPECT_EQ(1, ns_count(id));
 
@@ -969,10 +994,10 @@ TEST_F_TIMEOUT(hotplug_add, returned, 120)
 
 	go_online();
 	wait_for_label("shared", &p);
+	wait_for_label("own", &own);
+	wait_for_label("to own", &to_own);
 	EXPECT_EQ(4 * self->cpus, ns_count(self->id));
 	ASSERT_EQ(1, labelled_on(self->ns_fd, self->cpu2, "buffer", &buffer));
-	ASSERT_EQ(1, labelled_on(self->ns_fd, self->cpu2, "own", &own));
-	ASSERT_EQ(1, labelled_on(self->ns_fd, self->cpu2, "to own", &to_own));
 	EXPECT_EQ(buffer.event_id, p.output_id);
 	EXPECT_EQ(own.event_id, own.output_id);
 	EXPECT_EQ(PAGES * page_size(), own.buffer_size);

@@ -1360,9 +1360,9 @@ static int take_for_ever(const char *name, int cpu)
 	struct rlimit limit = { most, most };
 	struct perf_event_attr attr = say_attr();
 	struct perf_event_snapshot s = {};
+	int fd, member, i;
 	char text[16];
 	__u64 id;
-	int fd, i;
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY, cap_bit(CAP_PERFMON)))
 		return 1;
@@ -1387,7 +1387,20 @@ static int take_for_ever(const char *name, int cpu)
 	/* A spare would be more than the owner may lock. */
 	if (ns_spares(fd, 1) != -EPERM)
 		return 6;
-	return ns_delete(fd) ? 7 : 0;
+	/* Buffers of another size cannot be those of the oldest one: that goes before. */
+	member = member_reopen(id, 0, cpu, 0);
+	if (member < 0 || resize(fd, &s, event_id(member), PAGES / 2 * page_size()))
+		return 7;
+	close(member);
+	for (i = 0; i < 2 * PERF_PERSIST_KEEP_DEFAULT; i++) {
+		say("again");
+		s = (struct perf_event_snapshot){};
+		if (take(fd, &s))
+			return 8;
+		if (heard_in(s.ns_id, 0, cpu, "again") != 1)
+			return 9;
+	}
+	return ns_delete(fd) ? 10 : 0;
 }
 
 /* H28: at the limit, the oldest snapshot makes room for the next one. */

@@ -114,29 +114,6 @@ static bool wait_for_label_on(int ns_fd, int cpu, const char *label,
 	return true;
 }
 
-static int nr_enabled_on(int ns_fd, int cpu)
-{
-	struct perf_event_persist_member member = {};
-	int nr = 0;
-
-	while (!next_member(ns_fd, &member))
-		nr += member.cpu == cpu && !(member.flags & PERF_PERSIST_DISABLED);
-	return nr;
-}
-
-static bool wait_for_enabled_on(int ns_fd, int cpu, int nr)
-{
-	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
-	struct perf_event_persist info;
-
-	/* As above */
-	while (!get_persist(ns_fd, &info) && nr_enabled_on(ns_fd, cpu) < nr) {
-		if (poll(&pfd, 1, -1) != 1)
-			return false;
-	}
-	return true;
-}
-
 static bool wait_for_member_on(int ns_fd, int cpu, struct perf_event_persist_member *p)
 {
 	return wait_for_label_on(ns_fd, cpu, NULL, p);

@@ -309,6 +309,32 @@ static inline int trigger_del(int ns_fd, __u32 number)
 	return neg_errno(ioctl(ns_fd, PERF_EVENT_IOC_DEL_TRIGGER, &number));
 }
 
+static inline int nr_enabled_on(int ns_fd, int cpu)
+{
+	struct perf_event_persist_member member = {};
+	int nr = 0;
+
+	while (!next_member(ns_fd, &member))
+		nr += member.cpu == cpu && !(member.flags & PERF_PERSIST_DISABLED);
+	return nr;
+}
+
+/*
+ * Waits until @nr members on @cpu are enabled: a CPU that returns gets new ones first, and enables
+ * them then. Any change after get_persist() ends poll().
+ */
+static inline bool wait_for_enabled_on(int ns_fd, int cpu, int nr)
+{
+	struct pollfd pfd = { .fd = ns_fd, .events = POLLPRI };
+	struct perf_event_persist info;
+
+	while (!get_persist(ns_fd, &info) && nr_enabled_on(ns_fd, cpu) < nr) {
+		if (poll(&pfd, 1, -1) != 1)
+			return false;
+	}
+	return true;
+}
+
 /* Number of members that a new listing shows, or an error. */
 static inline int ns_count(__u64 ns)
 {

@@ -1122,6 +1122,7 @@ TEST_F(trigger, resume_new_cpu)
 		while (!member_on(pfd.fd, self->cpu2, &p))
 			ASSERT_EQ(1, poll(&pfd, 1, -1));
 		EXPECT_EQ(0, p.flags & PERF_PERSIST_STOPPED);
+		ASSERT_TRUE(wait_for_enabled_on(pfd.fd, self->cpu2, 1));
 		ASSERT_EQ(0, pin(self->cpu2));
 		say("resumed");
 		ASSERT_EQ(0, pin(self->cpu));
@@ -1584,6 +1585,7 @@ TEST_F(trigger, all_cpus)
 	ASSERT_EQ(0, set_online(self->cpu2, true));
 	ASSERT_EQ(0, wait_for_more(pfd.fd, 1, 0, 4, &st));
 	EXPECT_EQ(4, st.nr_events);
+	ASSERT_TRUE(wait_for_enabled_on(pfd.fd, self->cpu2, 3));
 	ASSERT_TRUE(member_on(pfd.fd, self->cpu2, &p));
 	EXPECT_EQ(0, p.trigger);
 	EXPECT_EQ(0, p.flags & PERF_PERSIST_FOR_TRIGGER);
@@ -1645,6 +1647,7 @@ TEST_F(trigger, returned)
 
 	ASSERT_EQ(0, set_online(self->cpu2, true));
 	ASSERT_EQ(0, wait_for_more(pfd.fd, t.number, 0, 4, &st));
+	ASSERT_TRUE(wait_for_enabled_on(pfd.fd, self->cpu2, 4));
 	ASSERT_EQ(0, pin(self->cpu2));
 	call_getppid(1);
 	ASSERT_EQ(0, wait_for(pfd.fd, t.number, 1, &st));

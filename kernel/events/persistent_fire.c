@@ -280,7 +280,7 @@ static void trigger_worker(struct work_struct *work)
 		 * After an oops, the CPU may never switch to another task again. After a delay
 		 * its records are there, and it may be busy with something else.
 		 */
-		if (arg->when == PERF_TRIGGER_WHEN_EVENT && !arg->after_ns)
+		if (arg->when == PERF_TRIGGER_WHEN_EVENT && arg->after_ns < NSEC_PER_MSEC)
 			wait_for_records(trigger);
 		ret = perf_snapshot_take(ns, arg->number, &number, &trigger->frozen_mono);
 	}

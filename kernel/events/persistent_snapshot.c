@@ -504,22 +504,22 @@ static int check_request(struct perf_persist_ns *ns, struct perf_snapshot_reques
 }
 
 /*
- * There is no room for a new set of buffers, which cannot be that of the oldest snapshot: somebody
- * maps that, or the buffers have changed. The oldest would go once the new one is there: let it
- * go before, or no snapshot could be taken any more. Called without perf_persist_lock.
+ * There is no room for a new set of buffers, which cannot be that of the oldest snapshot, as the
+ * buffers have changed. The oldest would go once the new one is there. Let it go before, or no
+ * snapshot could be taken any more. Not if that frees nothing, as a reader maps it, nor for
+ * buffers of other sizes, for which it may not be enough. Called without perf_persist_lock.
  */
 static bool make_room(struct perf_persist_ns *ns, struct perf_snapshot_request *req, int err)
 {
-	if (req->clear || (err != -EPERM && err != -ENOMEM && err != -ENOSPC))
+	if (req->clear || req->sizes.nr || (err != -EPERM && err != -ENOMEM))
 		return false;
 
-	scoped_guard(mutex, &perf_persist_lock) {
-		perf_persist_settle(ns);
-		if (check_request(ns, req) || ns->nr_snapshots < ns->keep)
-			return false;
-		trim_oldest(ns);
-	}
-	perf_snapshot_remove_trimmed(ns);
+	guard(mutex)(&perf_persist_lock);
+	perf_persist_settle(ns);
+	if (check_request(ns, req) || ns->nr_snapshots < ns->keep ||
+	    perf_snapshot_is_mapped(oldest_snapshot(ns)))
+		return false;
+	trim_oldest(ns);
 	return true;
 }
 
@@ -572,13 +572,6 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 			alone = true;
 		} else if (!snap) {
 			snap = perf_snapshot_prepare(ns, &req->sizes);
-			if (IS_ERR(snap) && !made_room) {
-				made_room = make_room(ns, req, PTR_ERR(snap));
-				if (made_room) {
-					snap = NULL;
-					continue;
-				}
-			}
 			if (IS_ERR(snap)) {
 				mutex_unlock(&ns->snapshot_lock);
 				if (snap == ERR_PTR(-EBUSY))
@@ -932,7 +925,7 @@ static long snapshot_ioctl(struct perf_persist_ns *ns, struct perf_event_snapsho
  *  -ENOMEM	out of memory, or the buffers need more than half of what is available
  *  -ENOSPC	kernel.perf_event_max_persistent: too many members
  *  -ENODEV	the namespace was deleted
- *  -ECANCELED	CLEAR: a trigger has stopped the namespace meanwhile; the records are
+ *  -ECANCELED	CLEAR: somebody has stopped the namespace meanwhile; the records are
  *		where they were, or in a snapshot, for which no older one is trimmed
  *		before the next request
  *  or an error of the LSM

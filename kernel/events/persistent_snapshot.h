@@ -65,7 +65,7 @@ struct perf_snapshot_sizes {
 /* persistent_spare.c */
 void perf_snapshot_remove(struct list_head *snaps);
 int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap, bool tell);
-void perf_snapshot_remove_trimmed(struct perf_persist_ns *ns);
+bool perf_snapshot_is_mapped(struct perf_persist_ns *snap);
 bool perf_snapshot_reuse(struct perf_persist_ns *snap, struct perf_persist_ns *old);
 bool perf_snapshot_reuse_trimmed(struct perf_persist_ns *snap);
 void perf_snapshot_renew(struct perf_persist_ns *snap);

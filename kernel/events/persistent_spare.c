@@ -59,13 +59,8 @@ void perf_snapshot_remove(struct list_head *snaps)
 	}
 }
 
-/**
- * perf_snapshot_remove_trimmed - remove the snapshots that newer ones have pushed out
- * @ns:		the namespace
- *
- * Called without perf_persist_lock, with perf_persist_ns::snapshot_lock.
- */
-void perf_snapshot_remove_trimmed(struct perf_persist_ns *ns)
+/* Called without a lock. */
+static void remove_trimmed(struct perf_persist_ns *ns)
 {
 	LIST_HEAD(trimmed);
 
@@ -261,7 +256,7 @@ int perf_snapshot_alloc_buffers(struct perf_persist_ns *snap, bool tell)
 	int ret;
 
 	/* The owner pays for trimmed snapshots until they are removed. */
-	perf_snapshot_remove_trimmed(snap->source);
+	remove_trimmed(snap->source);
 
 	old = override_creds(snap->source->cred);
 	ret = alloc_buffers(snap, tell);
@@ -319,6 +314,22 @@ static void unfreeze_buffers(struct perf_persist_ns *old)
 		if (sm->own && member->rb && !refcount_read(&member->rb->mmap_count))
 			refcount_set(&member->rb->mmap_count, 1);
 	}
+}
+
+/**
+ * perf_snapshot_is_mapped - does somebody have buffers of a snapshot mapped
+ * @snap:	the snapshot, with the lock held
+ */
+bool perf_snapshot_is_mapped(struct perf_persist_ns *snap)
+{
+	struct perf_snapshot_member *sm;
+	struct perf_member *member;
+
+	for_each_snapshot_member(sm, member, snap) {
+		if (sm->own && member->rb && refcount_read(&member->rb->mmap_count) != 1)
+			return true;
+	}
+	return false;
 }
 
 static bool is_reusable(struct perf_persist_ns *snap, struct perf_persist_ns *old)
@@ -526,7 +537,7 @@ struct perf_persist_ns *perf_snapshot_prepare(struct perf_persist_ns *ns,
 		if ((snap != ERR_PTR(-ENOSPC) && snap != ERR_PTR(-EBUSY)) || !again)
 			break;
 		/* The members of trimmed snapshots count until they are removed. */
-		perf_snapshot_remove_trimmed(ns);
+		remove_trimmed(ns);
 		again = false;
 	}
 	return snap;
@@ -722,7 +733,7 @@ static void snapshot_worker(struct work_struct *work)
 	}
 	/* Whoever prepares a snapshot must find that they are gone, or have not begun to go. */
 	scoped_guard(mutex, &ns->snapshot_lock)
-		perf_snapshot_remove_trimmed(ns);
+		remove_trimmed(ns);
 	/* Keep the reference for the next run, unless others have queued it with their own. */
 	if (!delay || !queue_delayed_work(system_dfl_wq, &ns->snapshot_work, delay))
 		perf_persist_put(ns); /* Matches get_persist_ns() in perf_snapshot_queue_work() */
@@ -764,7 +775,7 @@ long perf_snapshot_set_spares(struct perf_persist_ns *ns, unsigned int nr)
 		return 0;
 
 	/* Nobody asked for more: the worker tries again. */
-	if (nr <= old)
+	if (nr < old && ret != -ENODEV)
 		return 0;
 
 	/* Go back to the old number, unless somebody else has changed it. */

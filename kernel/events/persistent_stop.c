@@ -84,6 +84,19 @@ static void count_missed(struct perf_member *member)
 	atomic64_set(&member->lost_at_stop, lost);
 }
 
+/* A trigger may stop the namespace again at any time. Then what is frozen must stay so. */
+static void thaw(struct perf_persist_ns *ns, struct perf_buffer *rb)
+{
+	guard(preempt)();
+	if (READ_ONCE(ns->stopped))
+		return;
+	rb_thaw(rb);
+	/* Pairs with the first smp_mb() in perf_stop_now(). */
+	smp_mb();
+	if (READ_ONCE(ns->stopped))
+		rb_freeze(rb);
+}
+
 static void resume(struct perf_persist_ns *ns)
 {
 	struct perf_member *member;
@@ -95,11 +108,8 @@ static void resume(struct perf_persist_ns *ns)
 	/* Pairs with the second smp_mb() in perf_stop_now(), which freezes them once more. */
 	smp_mb();
 	for_each_ns_member(member, ns) {
-		/* Somebody stopped it again: what is frozen must stay so. */
-		scoped_guard(preempt) {
-			if (member->rb && !READ_ONCE(ns->stopped))
-				rb_thaw(member->rb);
-		}
+		if (member->rb)
+			thaw(ns, member->rb);
 		/* Those that came since the first loop were not lost, either. */
 		count_missed(member);
 	}
@@ -131,8 +141,7 @@ long perf_stop_or_resume(struct perf_persist_ns *ns, bool do_stop)
 		return -EOPNOTSUPP;
 
 	mutex_lock(&perf_persist_lock);
-	/* A stop must not wait for a snapshot, which waits for all CPUs. */
-	ret = do_stop ? 0 : perf_persist_settle_killable(ns);
+	ret = perf_persist_settle_killable(ns);
 	if (!ret)
 		ret = ns->unlinked ? -ENODEV : perf_persist_may_write(ns);
 	if (!ret && do_stop != READ_ONCE(ns->stopped)) {

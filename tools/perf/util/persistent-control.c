@@ -120,7 +120,7 @@ static int err_control(int err, const struct persistent_ns *ns, const char *what
 		       what, ns->name);
 		break;
 	case -ECANCELED:
-		pr_err("Did not %s '%s': a trigger has stopped it meanwhile.\n"
+		pr_err("Did not %s '%s': it was stopped meanwhile.\n"
 		       "Its records are frozen, or in a snapshot: see 'perf ctl -l'.\n",
 		       what, ns->name);
 		break;
@@ -469,8 +469,7 @@ static bool is_stopped(const struct persistent_ns *ns)
 
 void persistent_ns__tell_to_keep(const struct persistent_ns *ns)
 {
-	pr_warning("It then overwrites what it holds: 'perf ctl snapshot %s' before keeps that.\n",
-		   ns->name);
+	pr_warning("To keep what it holds, run 'perf ctl snapshot %s' first.\n", ns->name);
 }
 
 void persistent_ns__warn_of_triggers(const struct persistent_ns *ns, struct persistent_seen *seen)

@@ -529,7 +529,7 @@ u64 persistent__ended_ns_ago(const struct persistent *persistent)
 /*
  * The age of a snapshot is by a clock that runs during suspend, while the clock of the records
  * may stand still. If the machine was suspended since then, the result is too early, but never
- * before the newest record.
+ * before the newest sample.
  */
 u64 persistent__end(u64 ended_ns_ago, u64 now, u64 newest)
 {

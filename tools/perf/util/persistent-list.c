@@ -500,8 +500,6 @@ static void print_infos(const struct persistent_info *infos, int nr,
 		print_namespaces(infos, nr);
 		if (nr > 1)
 			print_sum(infos, nr);
-	} else if (isatty(STDOUT_FILENO)) {
-		printf("There is no namespace. A reboot removes all of them, but no saved files.\n");
 	}
 }
 
@@ -553,6 +551,8 @@ int persistent__print_list(char * const *names, int nr, enum persistent_list_for
 	}
 
 	print_infos(infos, nr_infos, format);
+	if (!nr && format == PERSISTENT_LIST_TABLE && isatty(STDOUT_FILENO))
+		printf("There are no namespaces. A reboot removes them, but not saved files.\n");
 
 	for (int i = 0; i < nr_infos; i++)
 		persistent_info__exit(&infos[i]);

@@ -447,6 +447,13 @@ u64 persistent_reader__time(const struct persistent_reader *reader)
 	return persistent_merge__time(reader->merge);
 }
 
+static bool is_sideband(const struct persistent_buffer *buf)
+{
+	const struct persistent_member *member = persistent_ns__find_member(buf->ns, buf->id);
+
+	return member && persistent_ns__is_sideband_ring(buf->ns, member);
+}
+
 /* 0: the buffer is empty, or the time of its newest record is not known */
 static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
 {
@@ -485,7 +492,7 @@ u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *e
 	for (int i = 0; i < reader->nr; i++) {
 		struct persistent_buffer *buf = &reader->buffers[i];
 
-		if (persistent_ns__ended_ns_ago(buf->ns))
+		if (persistent_ns__ended_ns_ago(buf->ns) && !is_sideband(buf))
 			newest = max(newest, buffer__newest(buf, evlist));
 	}
 	return newest;

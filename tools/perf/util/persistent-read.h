@@ -100,7 +100,7 @@ u64 persistent_reader__nr_cut(const struct persistent_reader *reader);
 u64 persistent_reader__time(const struct persistent_reader *reader);
 
 /*
- * Time of the newest record of namespaces that do not record; they need not be read before.
+ * Time of the newest sample of namespaces that do not record; they need not be read before.
  * 0: there is none
  */
 u64 persistent_reader__newest(struct persistent_reader *reader, struct evlist *evlist);

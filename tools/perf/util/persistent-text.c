@@ -307,8 +307,8 @@ static int follow(struct text *text)
 	return 0;
 }
 
-/* The time of the newest record, rounded down to us; 0: there is none */
-static u64 newest_record(struct text *text)
+/* The time of the newest sample, rounded down to us; 0: there is none */
+static u64 newest_sample(struct text *text)
 {
 	char path[PERF_PERSIST_NAME_SIZE + sizeof("/times")], line[64];
 	unsigned long long seconds, us;
@@ -343,7 +343,7 @@ static int find_start(struct text *text)
 	if (err)
 		return err;
 	ago = persistent_ns__ended_ns_ago(text->ns);
-	end = persistent__end(ago, now, ago ? newest_record(text) : 0);
+	end = persistent__end(ago, now, ago ? newest_sample(text) : 0);
 	text->from = end > last ? (end - last) / NSEC_PER_USEC : 0;
 	return 0;
 }

@@ -120,7 +120,6 @@ u64 persistent_ns__age_ns(const struct persistent_ns *ns);
  */
 u64 persistent_ns__ended_ns_ago(const struct persistent_ns *ns);
 
-
 bool persistent_member__is_sideband(const struct persistent_member *member);
 bool persistent_member__is_same_event(const struct persistent_member *member,
 				      const struct persistent_member *other);
@@ -202,9 +201,8 @@ void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
 u64 persistent__ended_ns_ago(const struct persistent *persistent);
 
-/* Where --last counts back from. @now and @newest record: by the clock of the records, in ns */
+/* Where --last counts back from. @now, @newest sample: by the clock of the records, in ns */
 u64 persistent__end(u64 ended_ns_ago, u64 now, u64 newest);
-
 
 /* persistent-config.c */
 bool evlist__all_attached(struct evlist *evlist);

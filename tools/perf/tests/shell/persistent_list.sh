@@ -583,7 +583,7 @@ test_none() {
 	same "lines" 0 "$(wc -l < "$tmp/out")"
 	if type -P script > /dev/null; then
 		check "an empty list on a terminal" script -qec "perf ctl -l" /dev/null
-		says "that it is empty" "^There is no namespace"
+		says "that it is empty" "^There are no namespaces"
 	fi
 	[ -z "$python" ] || check "an empty list for programs" sh -c \
 		"perf ctl -l --json | $python -c 'import json, sys; 1 / (json.load(sys.stdin) == {\"version\": 1, \"namespaces\": []})'"

@@ -142,7 +142,7 @@ test_stopped() {
 	check "stop it by hand" perf ctl stop "$ns"
 	save
 	eventually "that is said, too" said 1 "WARNING: '$ns' is stopped.*ctl resume $ns'"
-	eventually "and how to keep what it holds" said 1 "'perf ctl snapshot $ns' before"
+	eventually "and how to keep what it holds" said 1 "run 'perf ctl snapshot $ns' first"
 	check "do so" perf ctl snapshot "$ns"
 	eventually "that is saved" grep -q "saved as" "$tmp/saves"
 	check "resume it" perf ctl resume "$ns"

@@ -1356,12 +1356,14 @@ static bool is_empty(__u64 ns, int cpu)
 /* Takes snapshots again and again, as an owner who may lock just enough to keep all. */
 static int take_for_ever(const char *name, int cpu)
 {
-	const rlim_t most = PERF_PERSIST_KEEP_DEFAULT * ring_len(PAGES);
+	/* The first buffer is within kernel.perf_event_mlock_kb. Leave some room, but not for a set. */
+	const rlim_t most = PERF_PERSIST_KEEP_DEFAULT * ring_len(PAGES) + PAGES * page_size();
 	struct rlimit limit = { most, most };
 	struct perf_event_attr attr = say_attr();
 	struct perf_event_snapshot s = {};
 	int fd, member, i;
-	char text[16];
+	struct member m;
+	char text[64];
 	__u64 id;
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY, cap_bit(CAP_PERFMON)))
@@ -1387,20 +1389,31 @@ static int take_for_ever(const char *name, int cpu)
 	/* A spare would be more than the owner may lock. */
 	if (ns_spares(fd, 1) != -EPERM)
 		return 6;
-	/* Buffers of another size cannot be those of the oldest one: that goes before. */
-	member = member_reopen(id, 0, cpu, 0);
-	if (member < 0 || resize(fd, &s, event_id(member), PAGES / 2 * page_size()))
+	/* With another buffer, those of the oldest one are not enough: it goes before. */
+	if (member_open(&m, &attr, cpu, 1) || persist_join(m.fd, id))
 		return 7;
-	close(member);
-	for (i = 0; i < 2 * PERF_PERSIST_KEEP_DEFAULT; i++) {
+	member_close(&m);
+	for (i = 0; i < 2; i++) {
+		int err;
+
 		say("again");
 		s = (struct perf_event_snapshot){};
-		if (take(fd, &s))
+		err = take(fd, &s);
+		if (err) {
+			ksft_print_msg("number %d after joining: %d\n", i + 1, err);
 			return 8;
+		}
 		if (heard_in(s.ns_id, 0, cpu, "again") != 1)
 			return 9;
 	}
-	return ns_delete(fd) ? 10 : 0;
+	/* It does not go for buffers that may need much more. */
+	snprintf(text, sizeof(text), "%s.%u", name, s.number - PERF_PERSIST_KEEP_DEFAULT + 1);
+	member = member_reopen(id, 0, cpu, 0);
+	if (member < 0 || resize(fd, &s, event_id(member), 64 * PAGES * page_size()) != -EPERM)
+		return 10;
+	if (!ns_lookup(text))
+		return 11;
+	return ns_delete(fd) ? 12 : 0;
 }
 
 /* H28: at the limit, the oldest snapshot makes room for the next one. */

@@ -1097,7 +1097,7 @@ TEST_F(trigger, resume_new_cpu)
 
 	if (self->cpu2 < 0)
 		SKIP(return, "needs two CPUs");
-	for (round = 0; round < 6; round++) {
+	for (round = 0; round < 8; round++) {
 		if (set_online(self->cpu2, false))
 			SKIP(return, "cannot take a CPU offline");
 		snprintf(name, sizeof(name), "%s-%d", self->ns, round);
@@ -1112,7 +1112,8 @@ TEST_F(trigger, resume_new_cpu)
 		ASSERT_EQ(0, fire(pfd.fd, 1, &st));
 		ASSERT_EQ(0, set_online(self->cpu2, true));
 
-		/* Resume while the kernel adds the CPU, or when it has. */
+		/* Resume while the kernel adds the CPU, sooner or later, or when it has. */
+		usleep(round * 10000);
 		if (round % 2) {
 			while (!member_on(pfd.fd, self->cpu2, &p))
 				ASSERT_EQ(1, poll(&pfd, 1, -1));

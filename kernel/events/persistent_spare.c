@@ -319,6 +319,8 @@ static void unfreeze_buffers(struct perf_persist_ns *old)
 /**
  * perf_snapshot_is_mapped - does somebody have buffers of a snapshot mapped
  * @snap:	the snapshot, with the lock held
+ *
+ * Return: true if so. They are not free when the snapshot goes.
  */
 bool perf_snapshot_is_mapped(struct perf_persist_ns *snap)
 {

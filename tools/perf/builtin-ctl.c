@@ -280,7 +280,8 @@ static int check_options(void)
 		{ perf_ctl.output || perf_ctl.cpus || perf_ctl.last || perf_ctl.from ||
 		  perf_ctl.to || perf_ctl.max_size,
 		  perf_ctl.read || perf_ctl.saves || perf_ctl.show, USAGE_READ, "",
-		  "-o, -C, --last, --from, --to and --max-size belong to -r; show takes -C and --last, save --last" },
+		  "-o, -C, --last, --from, --to and --max-size belong to -r; "
+		  "show takes -C and --last, save --last" },
 		{ perf_ctl.json || perf_ctl.contents, perf_ctl.list, USAGE_LIST,
 		  perf_ctl.json ? "-j" : "--contents", " belongs to -l" },
 		{ perf_ctl.mmap_pages, perf_ctl.resize || perf_ctl.adds, USAGE_RESIZE, "",

@@ -1356,7 +1356,7 @@ static bool is_empty(__u64 ns, int cpu)
 /* Takes snapshots again and again, as an owner who may lock just enough to keep all. */
 static int take_for_ever(const char *name, int cpu)
 {
-	/* The first buffer is within kernel.perf_event_mlock_kb. Leave some room, but not for a set. */
+	/* The first buffer is within kernel.perf_event_mlock_kb. There is no room for a set. */
 	const rlim_t most = PERF_PERSIST_KEEP_DEFAULT * ring_len(PAGES) + PAGES * page_size();
 	struct rlimit limit = { most, most };
 	struct perf_event_attr attr = say_attr();

@@ -581,10 +581,9 @@ static struct perf_persist_ns *lock_for_snapshot(struct perf_persist_ns *ns,
 			}
 		} else {
 			ret = perf_snapshot_alloc_buffers(snap, true);
-			if (ret && !made_room) {
-				made_room = make_room(ns, req, ret);
-				if (made_room)
-					continue;
+			if (ret && !made_room && make_room(ns, req, ret)) {
+				made_room = true;
+				continue;
 			}
 			if (ret) {
 				mutex_lock(&perf_persist_lock);

@@ -113,8 +113,6 @@ static void resume(struct perf_persist_ns *ns)
 		/* Those that came since the first loop were not lost, either. */
 		count_missed(member);
 	}
-	/* If a trigger has stopped the namespace meanwhile, the stop wins. */
-	follow_stop(ns);
 }
 
 /**

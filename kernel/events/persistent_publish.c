@@ -251,7 +251,7 @@ long perf_persist_publish(struct perf_persist_ns *ns)
 
 /**
  * perf_persist_discard - free the name of a namespace that was not published
- * @ns:		the namespace, without members, with a reference of the caller's
+ * @ns:		the namespace, with a reference of the caller's
  *
  * Called without a lock. Does nothing if it was published or unlinked meanwhile.
  */
@@ -261,12 +261,16 @@ void perf_persist_discard(struct perf_persist_ns *ns)
 
 	mutex_lock(&perf_persist_lock);
 	unlink = !ns->published && !ns->unlinked;
-	if (unlink) {
-		/* It has no name if perf_persist_reserve_name() failed. */
-		if (perf_persist_is_reserved(ns))
-			perf_persist_unreserve_members(1);
+	/*
+	 * It has no name if perf_persist_reserve_name() failed. Then its creator may have found
+	 * it by its id, and the last member that leaves unlinks it.
+	 */
+	if (perf_persist_is_reserved(ns))
+		perf_persist_unreserve_members(unlink);
+	else
+		unlink &= RB_EMPTY_ROOT(&ns->members);
+	if (unlink)
 		perf_persist_unlink(ns);
-	}
 	mutex_unlock(&perf_persist_lock);
 
 	if (unlink)

@@ -259,8 +259,8 @@ int perf_persist_may_see(struct perf_persist_ns *ns)
 /**
  * perf_persist_may_create - may the caller make a namespace of any events
  *
- * The checks of perf_event_open() for kernel events on all CPUs. The rights for a
- * tracepoint are checked when its event is made.
+ * The checks for kernel events on all CPUs that perf_event_open() makes in mainline. The
+ * rights for a tracepoint are checked when its event is made.
  *
  * Return: 0, -EACCES without CAP_PERFMON, or what the LSM says.
  */
@@ -322,7 +322,7 @@ int perf_persist_owner_may_write(struct perf_persist_ns *ns, struct perf_event *
  */
 bool perf_persist_may_spend(struct perf_persist_ns *ns)
 {
-	return uid_eq(current_euid(), ns->cred->euid) || capable(CAP_IPC_LOCK);
+	return uid_eq(current_uid(), ns->cred->uid) || capable(CAP_IPC_LOCK);
 }
 
 /**

@@ -479,8 +479,10 @@ long perf_trigger_add_event(struct perf_persist_ns *ns, u32 number, struct perf_
 	if (ret)
 		goto err_joined;
 
-	if (joined)
+	if (joined) {
 		perf_event_enable(event);
+		perf_persistent_changed(event);
+	}
 	return 0;
 
 err_joined:

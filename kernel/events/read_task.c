@@ -157,7 +157,7 @@ static int add_buffer(struct file *file, struct perf_buffer *rb, void *data)
  * @task:	the task, with a reference of the caller's
  * @numbers:	out: their numbers in order; the caller frees them with kvfree()
  *
- * The number of a buffer is never used again. Called without a lock, with the reader's creds.
+ * Two buffers never have the same number. Called without a lock, with the reader's creds.
  *
  * Return: the number of buffers, or
  *  -EACCES	the caller may not attach to the task

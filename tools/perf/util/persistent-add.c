@@ -89,6 +89,12 @@ static int check_event(const struct add *add, struct evsel *evsel)
 		       name);
 		return -EINVAL;
 	}
+	/* A filter applies to all events of its -e. */
+	if (!list_empty(&evsel->bpf_filters)) {
+		pr_err("The filter of '%s' is a BPF program, which ends with perf: it needs an -e of its own\n"
+		       "without a filter.\n", name);
+		return -EINVAL;
+	}
 	term = evsel__get_config_term(evsel, OVERWRITE);
 	if (term && !term->val.overwrite) {
 		pr_err("'%s' has the term 'no-overwrite', but the kernel only keeps buffers that overwrite\n"

@@ -528,12 +528,20 @@ u64 persistent__ended_ns_ago(const struct persistent *persistent)
 
 /*
  * The age of a snapshot is by a clock that runs during suspend, while the clock of the records
- * may stand still. If the machine was suspended since then, the result is too early, but never
+ * may stand still. If the machine was suspended since then, the end is too early, but never
  * before the newest sample.
+ *
+ * A snapshot may also be of buffers that were stopped long before it. So if it has no sample
+ * of that time, count back from its newest one.
  */
-u64 persistent__end(u64 ended_ns_ago, u64 now, u64 newest)
+u64 persistent__start_of_last(u64 last, u64 ended_ns_ago, u64 now, u64 newest)
 {
-	if (!ended_ns_ago)
-		return now;
-	return min(now, max(now > ended_ns_ago ? now - ended_ns_ago : 0, newest));
+	u64 end = now, start;
+
+	if (ended_ns_ago)
+		end = min(now, max(now > ended_ns_ago ? now - ended_ns_ago : 0, newest));
+	start = end > last ? end - last : 0;
+	if (ended_ns_ago && newest && newest < start)
+		start = newest > last ? newest - last : 0;
+	return start;
 }

@@ -63,6 +63,7 @@ static void event__add_member(struct persistent_event *event,
 	event->missed += member->missed;
 	event->nr_off += !!(member->flags & PERF_PERSIST_DISABLED);
 	event->nr_stopped += !!(member->flags & PERF_PERSIST_STOPPED);
+	event->nr_paused += !!(member->flags & PERF_PERSIST_PAUSED);
 
 	if (member->cpu >= 0 && member->flags & PERF_PERSIST_OFFLINE)
 		__set_bit(member->cpu, event->offline);
@@ -336,12 +337,14 @@ void persistent_info__exit(struct persistent_info *info)
 }
 
 static const char *state_of(const struct persistent_ns *ns, int nr_members, int nr_off,
-			    int nr_stopped)
+			    int nr_stopped, int nr_paused)
 {
 	if (ns->snapshot)
 		return "snapshot";
 	if (nr_stopped)
 		return "stopped";
+	if (nr_paused)
+		return "paused";
 	if (!nr_off)
 		return "on";
 	return nr_off == nr_members ? "off" : "partly off";
@@ -351,23 +354,26 @@ const char *persistent_member__state(const struct persistent_ns *ns,
 				     const struct persistent_member *member)
 {
 	return state_of(ns, 1, !!(member->flags & PERF_PERSIST_DISABLED),
-			!!(member->flags & PERF_PERSIST_STOPPED));
+			!!(member->flags & PERF_PERSIST_STOPPED),
+			!!(member->flags & PERF_PERSIST_PAUSED));
 }
 
 const char *persistent_event__state(const struct persistent_ns *ns,
 				    const struct persistent_event *event)
 {
-	return state_of(ns, event->nr_members, event->nr_off, event->nr_stopped);
+	return state_of(ns, event->nr_members, event->nr_off, event->nr_stopped,
+			event->nr_paused);
 }
 
 const char *persistent_info__state(const struct persistent_info *info)
 {
 	const struct persistent_ns *ns = info->ns;
-	int nr_off = 0, nr_stopped = 0;
+	int nr_off = 0, nr_stopped = 0, nr_paused = 0;
 
 	for (int i = 0; i < info->nr_events; i++) {
 		nr_off += info->events[i].nr_off;
 		nr_stopped += info->events[i].nr_stopped;
+		nr_paused += info->events[i].nr_paused;
 	}
-	return state_of(ns, ns->nr_members, nr_off, nr_stopped + ns->stopped);
+	return state_of(ns, ns->nr_members, nr_off, nr_stopped + ns->stopped, nr_paused);
 }

@@ -23,6 +23,7 @@ struct persistent_event {
 	int			 nr_members;
 	int			 nr_off;
 	int			 nr_stopped;	/* by a trigger */
+	int			 nr_paused;	/* by PERF_EVENT_IOC_PAUSE_OUTPUT */
 	u64			 lost;		/* records */
 	u64			 missed;	/* records, while its buffers were stopped */
 };
@@ -82,7 +83,7 @@ u64 persistent_info__spare_bytes(const struct persistent_info *info);
 u64 persistent_info__memory(const struct persistent_info *info);
 void persistent_info__exit(struct persistent_info *info);
 
-/* "on", "off", "partly off", "stopped" or "snapshot" */
+/* "on", "off", "partly off", "paused", "stopped" or "snapshot" */
 const char *persistent_info__state(const struct persistent_info *info);
 const char *persistent_event__state(const struct persistent_ns *ns,
 				    const struct persistent_event *event);

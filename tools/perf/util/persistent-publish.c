@@ -31,6 +31,7 @@ void persistent__block_signals(sigset_t *old)
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, old);
 }

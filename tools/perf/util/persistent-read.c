@@ -460,6 +460,7 @@ static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
 	union perf_event *event, *wide;
 	struct perf_event_header header;
 	u64 head, len, time = 0;
+	bool known = false;
 
 	if (buf->ns->snapshot) {
 		persistent_buffer__frozen(buf, ULLONG_MAX, &head, &len);
@@ -467,18 +468,18 @@ static u64 buffer__newest(struct persistent_buffer *buf, struct evlist *evlist)
 		head = perf_mmap__read_head(&buf->map);
 		len = persistent_buffer__unread(buf);
 	}
-	if (len < sizeof(header))
-		return 0;
-	perf_mmap__copy(&buf->map, head, sizeof(header), &header);
-	if (header.size < sizeof(header) || header.size > len)
-		return 0;
-
-	event = malloc(header.size);
-	wide = malloc(header.size + PERSISTENT_WIDER);
-	if (event && wide) {
+	event = malloc(USHRT_MAX);
+	wide = malloc(USHRT_MAX + PERSISTENT_WIDER);
+	while (event && wide && len >= sizeof(header) && !known) {
+		perf_mmap__copy(&buf->map, head, sizeof(header), &header);
+		if (header.size < sizeof(header) || header.size > len)
+			break;
 		perf_mmap__copy(&buf->map, head, header.size, event);
-		if (evlist__widen(evlist, buf->map.cpu.cpu, event, wide))
+		known = evlist__knows_record(evlist, event);
+		if (known && evlist__widen(evlist, buf->map.cpu.cpu, event, wide))
 			look_at_time(evlist, wide, &time);
+		head += header.size;
+		len -= header.size;
 	}
 	free(wide);
 	free(event);

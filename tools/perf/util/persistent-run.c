@@ -174,6 +174,10 @@ static int run__look(struct persistent_run *run, struct persistent_block *block,
 	if (err)
 		return err;
 
+	if (looker->evlist && !evlist__knows_record(looker->evlist, event)) {
+		pr_warning_once("WARNING: records of events that have left the namespace, or came while it was read, are left out.\n");
+		return 0;
+	}
 	if (looker->look)
 		look = looker->look(looker->arg, event, &time);
 	if (look == PERSISTENT_DROP)

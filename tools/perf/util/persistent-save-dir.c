@@ -364,14 +364,15 @@ static int read_files(struct save_dir *dir)
 		return err_dir(dir, "read");
 
 	while (!err && (dent = readdir(d))) {
+		/* Others may put files there: the command must not get these. */
+		if (fstatat(dir->fd, dent->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode) || st.st_uid != dir->uid)
+			continue;
 		if (is_tmp(dir, dent->d_name)) {
 			unlinkat(dir->fd, dent->d_name, 0);
 			continue;
 		}
-		/* Others may put files there: the command must not get these. */
-		if (!parse_name(dir, dent->d_name, &file) ||
-		    fstatat(dir->fd, file.name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode) || st.st_uid != dir->uid)
+		if (!parse_name(dir, dent->d_name, &file))
 			continue;
 		file.size = st.st_size;
 		err = append_file(dir, &file) ?: note_saved(dir, &file);
@@ -428,42 +429,65 @@ static bool is_unhandled(struct save_dir *dir, const struct save_file *file)
 	return mark && file->number > mark->handled;
 }
 
-/* The oldest file that the command does not use, except the newest one; -1: none */
+/* The oldest file that can be removed and that the command does not use; never the newest */
 static int find_oldest(const struct save_dir *dir)
 {
 	for (int i = 0; i < dir->nr_files - 1; i++) {
-		if (strcmp(dir->files[i].name, dir->used))
+		if (!dir->files[i].stuck && strcmp(dir->files[i].name, dir->used))
 			return i;
 	}
 	return -1;
 }
 
-static int remove_oldest(void *arg, u64 *size)
+/* -ENOENT: there is none that can go; other errors: @oldest stays, try the next one. */
+static int dir__remove_oldest(struct save_dir *dir, struct save_file *oldest)
 {
-	struct save_dir *dir = arg;
-	const struct save_file *file;
-	int i = find_oldest(dir);
+	int err, i = find_oldest(dir);
+	struct save_file *file;
 
 	if (i < 0)
 		return -ENOENT;
 	file = &dir->files[i];
-	if (is_unhandled(dir, file))
-		pr_warning("WARNING: %s/%s is removed before the command ran for it.\n", dir->path,
-			   file->name);
+	*oldest = *file;
 	if (unlinkat(dir->fd, file->name, 0) && errno != ENOENT) {
-		pr_warning("WARNING: cannot remove %s/%s: %m\n", dir->path, file->name);
-		return -EIO;
+		err = -errno;
+		if (!file->told)
+			pr_warning("WARNING: cannot remove %s/%s: %m\n", dir->path, file->name);
+		file->stuck = true;
+		file->told = true;
+		return err;
 	}
-	*size = file->size;
+	if (is_unhandled(dir, file))
+		pr_warning("WARNING: %s/%s is removed before the command ran for it.\n",
+			   dir->path, file->name);
 	remove_file(dir, i);
 	return 0;
+}
+
+/* A file that stays counts as removed: neither do the others stay for it, nor go for it. */
+static int remove_oldest(void *dir, u64 *size)
+{
+	struct save_file oldest;
+
+	if (dir__remove_oldest(dir, &oldest) == -ENOENT)
+		return -ENOENT;
+	*size = oldest.size;
+	return 0;
+}
+
+/* What could not be removed before may be possible now. */
+static void look_again(struct save_dir *dir)
+{
+	forget_missing(dir);
+	for (int i = 0; i < dir->nr_files; i++)
+		dir->files[i].stuck = false;
 }
 
 int save_dir__prune(struct save_dir *dir, const struct record_limits *limits)
 {
 	u64 total = 0;
 
-	forget_missing(dir);
+	look_again(dir);
 	for (int i = 0; i < dir->nr_files; i++)
 		total += dir->files[i].size;
 	return record_limits__prune(limits, dir->nr_files, total, remove_oldest, dir);
@@ -471,20 +495,17 @@ int save_dir__prune(struct save_dir *dir, const struct record_limits *limits)
 
 bool save_dir__make_room(struct save_dir *dir)
 {
-	struct save_file file;
-	u64 size;
-	int i;
+	struct save_file oldest;
+	int err;
 
-	forget_missing(dir);
-	i = find_oldest(dir);
-	if (i < 0)
-		return false;
-	file = dir->files[i];
-	if (remove_oldest(dir, &size))
-		return false;
-	pr_warning("WARNING: the disk is full: %s/%s was removed to make room.\n", dir->path,
-		   file.name);
-	return true;
+	look_again(dir);
+	do {
+		err = dir__remove_oldest(dir, &oldest);
+	} while (err && err != -ENOENT);
+	if (!err)
+		pr_warning("WARNING: the disk is full: %s/%s was removed to make room.\n",
+			   dir->path, oldest.name);
+	return !err;
 }
 
 const struct save_file *save_dir__unhandled(struct save_dir *dir)
@@ -594,6 +615,17 @@ int save_dir__open(struct save_dir *dir, const char *path, const char *name, boo
 	err = read_boot(&dir->boot) ?: lock_dir(dir);
 	/* In any order: whichever of marks and files is ahead counts. */
 	return err ?: read_marks(dir) ?: read_files(dir);
+}
+
+bool save_dir__is_gone(const struct save_dir *dir)
+{
+	struct stat ours, there;
+
+	if (fstat(dir->fd, &ours))
+		return false;
+	if (stat(dir->path, &there))
+		return errno == ENOENT || errno == ENOTDIR;
+	return ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
 }
 
 void save_dir__close(struct save_dir *dir)

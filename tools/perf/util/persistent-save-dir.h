@@ -19,6 +19,8 @@ struct save_file {
 	char	time[20];	/* when it was taken, UTC */
 	char	boot_time[20];	/* when the first one of that boot was taken */
 	u64	size;
+	bool	stuck;		/* it could not be removed just now */
+	bool	told;		/* the user knows that */
 };
 
 /* Progress with the snapshots of one namespace of this boot */
@@ -51,6 +53,9 @@ struct save_dir {
  */
 int save_dir__open(struct save_dir *dir, const char *path, const char *name, bool runs);
 void save_dir__close(struct save_dir *dir);
+
+/* Does its path lead to no directory, or to another one, by now? */
+bool save_dir__is_gone(const struct save_dir *dir);
 
 struct save_mark *save_dir__mark(struct save_dir *dir, u64 source_id);
 /* Write the marks to disk. They remember files that somebody removes. */

@@ -439,6 +439,12 @@ static int save__start_next(struct save *save, u64 now)
 
 	if (save->reader || save->hopeless || now < save->retry_at)
 		return 0;
+	/* Files in a directory that nobody finds any more are of no use. */
+	if (save_dir__is_gone(&save->dir)) {
+		pr_err("%s was removed, or is another directory now: run the command again.\n",
+		       save->dir.path);
+		return -ENOENT;
+	}
 
 	err = save_queue__next(&save->queue, &save->dir, &snapshot);
 	if (!err)

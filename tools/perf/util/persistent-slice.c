@@ -205,7 +205,7 @@ static u64 convert_time(u64 time, u64 now_there, u64 now)
 	return now > now_there - time ? now - (now_there - time) : 0;
 }
 
-static u64 slice__end(struct persistent_slice *slice, const struct evsel *attached, u64 now)
+static u64 slice__last(struct persistent_slice *slice, const struct evsel *attached, u64 now)
 {
 	u64 ago = persistent__ended_ns_ago(slice->persistent), newest = 0;
 
@@ -214,7 +214,7 @@ static u64 slice__end(struct persistent_slice *slice, const struct evsel *attach
 		evlist__set_id_pos_of(slice->evlist, attached);
 		newest = persistent_reader__newest(slice->persistent->reader, slice->evlist);
 	}
-	return persistent__end(ago, now, newest);
+	return persistent__start_of_last(slice->last, ago, now, newest);
 }
 
 /* Convert --last and wall clock times to the clock of the records. */
@@ -222,7 +222,7 @@ static int slice__start(struct persistent_slice *slice)
 {
 	char buf[STRERR_BUFSIZE];
 	struct evsel *attached;
-	u64 now = 0, wall_now, end;
+	u64 now = 0, wall_now;
 	int err;
 
 	if (!slice->last && !slice->wall_from && !slice->wall_to)
@@ -241,10 +241,8 @@ static int slice__start(struct persistent_slice *slice)
 		slice->from = convert_time(slice->from, wall_now, now);
 	if (slice->wall_to)
 		slice->to = convert_time(slice->to, wall_now, now);
-	if (slice->last) {
-		end = slice__end(slice, attached, now);
-		slice->from = end > slice->last ? end - slice->last : 0;
-	}
+	if (slice->last)
+		slice->from = slice__last(slice, attached, now);
 	return 0;
 }
 

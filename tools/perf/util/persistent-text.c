@@ -268,10 +268,25 @@ static u64 clock_ns(const struct text *text)
 	return (u64)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
+/* A snapshot takes away what no round has printed yet. */
+static void follow__warn(struct text *text)
+{
+	struct persistent_ns *ns = text->ns;
+	const u32 number = ns->number;
+
+	/* The next round finds out if it is gone. */
+	if (persistent_ns__look_again(ns))
+		return;
+	for (u32 i = number + 1; i <= ns->number; i++)
+		pr_warning("WARNING: snapshot '%s.%u' has lines that are missing here: 'perf ctl show %s.%u' prints them.\n",
+			   ns->name, i, ns->name, i);
+}
+
 /*
  * Follow the namespace until it is deleted, which is no error then. Each round prints the
- * records up to a moment ago, which are complete when it reads them. So no line is missed,
- * and none is printed twice, unless somebody sets the clock of the records back.
+ * records up to a moment ago, which are complete when it reads them. So no line is missed
+ * but what a snapshot takes away, and none is printed twice, unless somebody sets the clock
+ * of the records back.
  */
 static int follow(struct text *text)
 {
@@ -296,6 +311,7 @@ static int follow(struct text *text)
 		if (err)
 			break;
 		printed = true;
+		follow__warn(text);
 		text->from = text->to;
 		ns = max(10 * (now_ns() - begin), (u64)FOLLOW_INTERVAL_NS);
 		pause = (struct timespec){ ns / NSEC_PER_SEC, ns % NSEC_PER_SEC };
@@ -334,7 +350,7 @@ static u64 newest_sample(struct text *text)
 
 static int find_start(struct text *text)
 {
-	u64 now, end, ago, last = text->opts->last;
+	u64 now, ago, last = text->opts->last;
 	int err;
 
 	if (!last)
@@ -343,8 +359,8 @@ static int find_start(struct text *text)
 	if (err)
 		return err;
 	ago = persistent_ns__ended_ns_ago(text->ns);
-	end = persistent__end(ago, now, ago ? newest_sample(text) : 0);
-	text->from = end > last ? (end - last) / NSEC_PER_USEC : 0;
+	text->from = persistent__start_of_last(last, ago, now, ago ? newest_sample(text) : 0) /
+		     NSEC_PER_USEC;
 	return 0;
 }
 

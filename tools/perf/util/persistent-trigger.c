@@ -466,7 +466,7 @@ static void tell_offline(const struct persistent_ns *ns)
 	DECLARE_BITMAP(cpus, MAX_NR_CPUS) = {};
 	char *list;
 
-	for (int i = 0; i < ns->nr_members && !ns->all_cpus; i++) {
+	for (int i = 0; i < ns->nr_members && !ns->all_cpus && !quiet; i++) {
 		const struct persistent_member *member = &ns->members[i];
 
 		if (member->flags & PERF_PERSIST_OFFLINE && member->cpu < MAX_NR_CPUS)

@@ -93,18 +93,35 @@ bool evlist__leaves_out(struct evlist *evlist)
 	return false;
 }
 
-/* Only events with an id in each record leave fields out. */
-static struct evsel *record__evsel(struct evlist *evlist, const union perf_event *event)
+/* 0: it has none. For records of events with PERF_SAMPLE_IDENTIFIER and sample_id_all */
+static u64 record__id(const union perf_event *event)
 {
 	size_t words = event->header.size / sizeof(u64);
-	struct perf_sample_id *sid;
 	const u64 *ids = (void *)event;
 
 	if (words < 2)
-		return NULL;
-	sid = evlist__id2sid(evlist, event->header.type == PERF_RECORD_SAMPLE ? ids[1] :
-							   ids[words - 1]);
+		return 0;
+	return event->header.type == PERF_RECORD_SAMPLE ? ids[1] : ids[words - 1];
+}
+
+/* Only events with an id in each record leave fields out. */
+static struct evsel *record__evsel(struct evlist *evlist, const union perf_event *event)
+{
+	struct perf_sample_id *sid = evlist__id2sid(evlist, record__id(event));
+
 	return sid ? container_of(sid->evsel, struct evsel, core) : NULL;
+}
+
+bool evlist__knows_record(struct evlist *evlist, const union perf_event *event)
+{
+	const struct perf_event_attr *attr = &evlist__first(evlist)->core.attr;
+	u64 id;
+
+	/* Without an id in each record, records are matched to events in other ways. */
+	if (!(attr->sample_type & PERF_SAMPLE_IDENTIFIER) || !attr->sample_id_all)
+		return true;
+	id = record__id(event);
+	return !id || evlist__id2sid(evlist, id);
 }
 
 /* The rest of a record, and where to copy it */

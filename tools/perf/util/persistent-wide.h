@@ -25,6 +25,12 @@ u64 persistent__left_out(const struct perf_event_attr *attr, int cpu);
 bool evlist__leaves_out(struct evlist *evlist);
 
 /*
+ * Is the record of one of these events? Buffers also hold records of events that have left the
+ * namespace, or that joined after it was opened. perf would abort when it reads these.
+ */
+bool evlist__knows_record(struct evlist *evlist, const union perf_event *event);
+
+/*
  * Copy the record @narrow from a buffer of @cpu to @wide, with all the fields that files have.
  * Returns its size there; 0: it is too large for a file.
  */

@@ -201,8 +201,8 @@ void persistent__delete(struct persistent *persistent);
 u64 persistent__age_ns(const struct persistent *persistent);
 u64 persistent__ended_ns_ago(const struct persistent *persistent);
 
-/* Where --last counts back from. @now, @newest sample: by the clock of the records, in ns */
-u64 persistent__end(u64 ended_ns_ago, u64 now, u64 newest);
+/* Where --last begins. @now, @newest sample (0: none): by the clock of the records, in ns */
+u64 persistent__start_of_last(u64 last, u64 ended_ns_ago, u64 now, u64 newest);
 
 /* persistent-config.c */
 bool evlist__all_attached(struct evlist *evlist);

@@ -42,17 +42,40 @@ static int wait_for(pid_t pid, int fd)
 
 	if (read(fd, &ready, 1) == 1)
 		return 1;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	/* The background process has printed the reason. */
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	/* Otherwise the background process has printed the reason. */
+	if (WIFSIGNALED(status))
+		pr_err("The daemon was ended by signal %d (%s).\n", WTERMSIG(status),
+		       strsignal(WTERMSIG(status)));
 	return -ECHILD;
+}
+
+/* If one of these is closed, a file that perf opens would get its number, and output of others. */
+static int open_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0) {
+		pr_err("Cannot open /dev/null: %m\n");
+		return -errno;
+	}
+	close(fd);
+	return 0;
 }
 
 int record_daemon__detach(struct record_daemon *daemon)
 {
-	int fds[2], ret;
+	int fds[2], ret = open_standard_files();
 	pid_t pid;
 
+	if (ret)
+		return ret;
 	/* A service manager with $NOTIFY_SOCKET expects perf to stay in the foreground. */
 	if (getenv("NOTIFY_SOCKET"))
 		return 0;
@@ -399,13 +422,25 @@ static int join_parts(struct record_daemon *daemon, const char **paths, int nr, 
 	return err;
 }
 
+bool record_daemon__has_aux(const struct record_daemon *daemon)
+{
+	return record_file__has_name(daemon->parts.aux, daemon->aux.fd);
+}
+
 int record_daemon__combine(struct record_daemon *daemon)
 {
+	const bool has_aux = record_daemon__has_aux(daemon);
+	char **samples, *aux = daemon->parts.aux, fd_path[64];
 	const char **paths;
-	char **samples;
 	bool cut = false;
-	int nr = record_parts__list(&daemon->parts, daemon->parts.aux, &samples), err;
+	int nr, err;
 
+	/* Another process may have taken the name. */
+	if (!has_aux) {
+		scnprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%d", daemon->aux.fd);
+		aux = fd_path;
+	}
+	nr = record_parts__list(&daemon->parts, aux, &samples);
 	if (nr < 0) {
 		errno = -nr;
 		pr_err("Cannot list the parts of %s: %m. Combine them with 'perf data join'.\n",
@@ -414,10 +449,10 @@ int record_daemon__combine(struct record_daemon *daemon)
 	}
 	paths = calloc(nr + 1, sizeof(*paths));
 	if (paths) {
-		paths[0] = daemon->parts.aux;
+		paths[0] = aux;
 		memcpy(paths + 1, samples, nr * sizeof(*paths));
 		err = join_parts(daemon, paths, nr + 1, &cut);
-		cut |= record_parts__unknown(&daemon->parts, daemon->parts.aux);
+		cut |= record_parts__unknown(&daemon->parts, aux);
 	} else {
 		err = -ENOMEM;
 	}
@@ -431,7 +466,7 @@ int record_daemon__combine(struct record_daemon *daemon)
 		       daemon->parts.base);
 		err = -EIO;
 	}
-	for (int i = 0; i < nr + 1 && !err && !daemon->keep_parts; i++) {
+	for (int i = !has_aux; i < nr + 1 && !err && !daemon->keep_parts; i++) {
 		if (unlink(paths[i]) && errno != ENOENT)
 			pr_warning("WARNING: cannot remove %s: %m\n", paths[i]);
 	}

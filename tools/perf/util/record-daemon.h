@@ -57,6 +57,9 @@ bool record_daemon__make_room(struct record_daemon *daemon, u64 wanted, int err,
 			      u64 *freed);
 /* Combine all files of this recording into one. */
 int record_daemon__combine(struct record_daemon *daemon);
+
+/* Does the auxiliary file still have its name? Others may remove, rename or replace it. */
+bool record_daemon__has_aux(const struct record_daemon *daemon);
 void record_daemon__exit(struct record_daemon *daemon);
 
 #endif /* __PERF_RECORD_DAEMON_H */

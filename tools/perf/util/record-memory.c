@@ -131,11 +131,19 @@ int record_memory__check(struct evlist *evlist)
 	struct evsel *evsel;
 
 	evlist__for_each_entry(evlist, evsel) {
-		if (evsel__is_dummy_event(evsel) || evsel->core.attr.write_backward)
+		if (evsel__is_dummy_event(evsel))
 			continue;
-		pr_err("'%s' does not keep its samples in memory, as -M needs: leave out 'no-overwrite'.\n",
-		       evsel__name(evsel));
-		return -EINVAL;
+		if (!evsel->core.attr.write_backward) {
+			pr_err("'%s' does not keep its samples in memory, as -M needs: leave out 'no-overwrite'.\n",
+			       evsel__name(evsel));
+			return -EINVAL;
+		}
+		/* Records of tasks are in another file, which is combined with theirs by time. */
+		if (!(evsel->core.attr.sample_type & PERF_SAMPLE_TIME)) {
+			pr_err("'%s' has the term 'time=0', but -M needs the times of all samples: leave out the term.\n",
+			       evsel__name(evsel));
+			return -EINVAL;
+		}
 	}
 	return 0;
 }

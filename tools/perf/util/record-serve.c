@@ -152,6 +152,10 @@ static int memory__write_dump(struct record_memory *memory, const char *path)
 	read_side_band(memory);
 	/* Reports errors itself. After an error samples only have fewer names. */
 	memory__sync_aux(memory);
+	if (!record_daemon__has_aux(&memory->daemon))
+		pr_warning("WARNING: %s was removed, renamed or replaced: without it, files have fewer names of\n"
+			   "tasks and symbols. Put it back, or start perf again.\n",
+			   memory->daemon.parts.aux);
 	/* The wall clock may have been set since the last dump. */
 	memory->init_clock(memory->rec);
 
@@ -219,6 +223,9 @@ static void memory__trim_aux(struct record_memory *memory)
 
 	if (daemon->never_trim || !record_aux__is_large(&daemon->aux, memory__aux_slack(memory)) ||
 	    record_aux__flush(&daemon->aux))
+		return;
+	/* It would replace the file of another process. */
+	if (!record_daemon__has_aux(daemon) && !access(daemon->parts.aux, F_OK))
 		return;
 	if (!record_needs__look(&daemon->needs, memory->evlist, &memory->grow,
 				memory__now(memory), read_side_band, memory))

@@ -79,6 +79,53 @@ test_limits() {
 	finish_saving
 }
 
+# A file that cannot be removed costs no other its limit.
+test_stuck() {
+	local ns=${prefix}_stuck dir=$tmp/stuck
+
+	keep_numbers "$ns" -a -m 64K
+	save
+	take 1 2
+	eventually "both are saved" has_saved "1 2"
+	finish_saving
+	stuck=$(file_of 1)
+	if ! mount --bind "$stuck" "$stuck" 2> /dev/null; then
+		echo "no bind mount: a file that cannot be removed is not tested"
+		return
+	fi
+	at_end umount_stuck
+	save --max-files 1
+	take 3
+	eventually "the next one goes" has_saved "1 3"
+	take 4
+	eventually "and the next one" has_saved "1 4"
+	finish_saving
+	same "how often it is said" 1 "$(grep -c "cannot remove $stuck: " "$tmp/out")"
+	umount_stuck
+}
+
+# shellcheck disable=SC2317 # at_end calls it
+umount_stuck() {
+	! mountpoint -q "$stuck" || umount "$stuck"
+}
+
+# Nobody finds files in a directory that has another name now.
+test_moved() {
+	local ns=${prefix}_moved dir=$tmp/moved
+
+	keep_numbers "$ns" -a -m 64K
+	save
+	eventually "it waits" is_saving
+	mv "$dir" "$dir.old"
+	mkdir "$dir"
+	take 1
+	ended 1
+	says "what to do" "$dir was removed, or is another directory now: run the command again"
+	save
+	eventually "it is saved there" has_saved 1
+	finish_saving
+}
+
 # Snapshots that were deleted before they were saved are reported by number.
 test_missing() {
 	check "keep two" perf ctl --keep 2 "$ns"
@@ -451,6 +498,8 @@ test_typo() {
 keep_numbers "$ns" -a -m 64K
 test_killed
 test_limits
+test_stuck
+test_moved
 test_missing
 test_command
 test_full

@@ -106,7 +106,12 @@ test_ended() {
 		same "shown" 2 "$(shown "$name" ${last}ms)"
 		same "shown of its last microsecond" 0 "$(shown "$name" 1us)"
 	done
-	check "delete" perf ctl -d "$stopped" "$off"
+	# A snapshot that is taken much later ends there as well.
+	check "snapshot" perf ctl snapshot "$stopped"
+	check "read the end of the snapshot" perf ctl -r "$stopped.1" -o "$data" --last ${last}ms
+	same "execs" 2 "$(marks "$data")"
+	[ -z "$perffs" ] || same "shown" 2 "$(shown "$stopped.1" ${last}ms)"
+	check "delete" perf ctl -d "$stopped" "$stopped.1" "$off"
 }
 
 # A library that moves CLOCK_BOOTTIME, and not the clock of the records, a day ahead for

@@ -126,6 +126,9 @@ test_symbols() {
 	echo "symbols: $good of $all samples resolved ($percent %), of $nr processes in $secs s"
 	[ $((good * 100)) -ge $((all * 99)) ] || fail "less than 99 %"
 	[ -s "$tmp/wrong" ] && sort -rn "$tmp/wrong" | head
+	# The file may be another one when somebody reads this.
+	check "build ids of mapped files" sh -c "perf script -i '$data' --show-mmap-events |
+		grep -a 'PERF_RECORD_MMAP2.*$tmp/' | grep -aq '<[0-9a-f]\{8,\}>'"
 	check "samples in the libraries: $own" test "$own" -ge "$processes"
 	check "all processes were sampled" test "$nr" = "$processes"
 }

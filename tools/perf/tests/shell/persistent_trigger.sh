@@ -291,6 +291,12 @@ test_stop() {
 	comes_to 12 DONE 2
 	check "let it go on" perf ctl --resume "$ns"
 	remove 12
+	# The record of the trigger's event outlives it.
+	check "read what it left" perf ctl read "$ns" -o "$tmp/left"
+	says "what is missing" "records of events that have left the namespace"
+	# As in held(), the namespace has an 18 only if its event came before the trigger's.
+	same "nothing else is" "17 20" "$(numbers "$tmp/left" | sed 's/ 18//g')"
+	check "the file is good" perf script -i "$tmp/left"
 }
 
 # shellcheck disable=SC2317

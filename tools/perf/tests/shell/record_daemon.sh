@@ -545,6 +545,35 @@ test_exclude() {
 	clean
 }
 
+# Whoever starts it may have closed standard files, whose numbers others would get.
+test_closed() {
+	start -a -M 1M <&-
+	number 1
+	dump 1
+	check "no error" sh -c "! grep -q Cannot '$log'"
+	check "what joins them" perf data join -o "$tmp/joined" "$aux" "$(sample 1)"
+	same "numbers" 1 "$(numbers "$tmp/joined")"
+	check "the names of tasks" test -n "$(comms "$tmp/joined")"
+	rm "$tmp/joined"
+	stop TERM
+	clean
+}
+
+# Without the auxiliary file, samples have few names: perf must say so.
+test_moved() {
+	start -a -M 1M
+	mv "$aux" "$tmp/moved"
+	number 1
+	dump 1
+	check "it is said" grep -q "WARNING: $aux was removed, renamed or replaced" "$log"
+	echo foreign > "$aux"
+	stop USR2
+	same "numbers" 1 "$(numbers "$base")"
+	same "the file of somebody else" foreign "$(cat "$aux")"
+	rm "$tmp/moved"
+	clean
+}
+
 test_refused() {
 	local option
 
@@ -559,6 +588,8 @@ test_refused() {
 		refuse "with $option" "cannot be used with ${option%%=*}" \
 			perf record -o "$base" --daemon -M 1M -a -e "$number_event" $option
 	done
+	refuse "an event without times" "has the term 'time=0'" \
+		perf record -o "$base" --daemon -M 1M -a -e "$number_event" -e page-faults/time=0/
 	refuse "a directory that is not there" "Cannot open $tmp/none/perf.data.auxiliary" \
 		perf record -o "$tmp/none/perf.data" --daemon -M 1M -a -e "$number_event"
 	refuse "no right to it" "" perf record -o "$base" --daemon -M 1M -C 9999 -e "$number_event"
@@ -584,5 +615,7 @@ test_sampling
 test_notify
 test_unit
 test_exclude
+test_closed
+test_moved
 test_refused
 exit "$failed"

@@ -91,26 +91,27 @@ static int open_namespace(const char *name, __u64 how)
 	return fd;
 }
 
-static void print_records(int cpu, const char *copy, size_t size, int64_t pos, int64_t end)
+static void print_records(int cpu, const char *copy, size_t size, uint64_t pos, uint64_t len)
 {
 	char record[65536];
 
 	/* Written backward: records further on in the buffer are older. */
-	while (pos + (int64_t)sizeof(struct perf_event_header) <= end) {
+	while (len >= sizeof(struct perf_event_header)) {
 		struct perf_event_header *header = (void *)record;
 		size_t i;
 
 		for (i = 0; i < sizeof(*header); i++)
-			record[i] = copy[(pos + i) % size];
-		if (header->size < sizeof(*header) || pos + header->size > end)
+			record[i] = copy[(pos + i) & (size - 1)];
+		if (header->size < sizeof(*header) || header->size > len)
 			break;
 		for (; i < header->size; i++)
-			record[i] = copy[(pos + i) % size];
+			record[i] = copy[(pos + i) & (size - 1)];
 		if (header->type == PERF_RECORD_COMM)
 			printf("CPU %d pid %d: %s\n", cpu,
 			       *(int *)(record + sizeof(*header)),
 			       record + sizeof(*header) + 2 * sizeof(int));
 		pos += header->size;
+		len -= header->size;
 	}
 }
 
@@ -124,7 +125,7 @@ static void read_member(__u64 ns_id, const struct perf_event_persist_member *mem
 	struct perf_event_persist_member now = { .size = sizeof(now) };
 	size_t page = sysconf(_SC_PAGESIZE), size;
 	struct perf_event_mmap_page *control;
-	int64_t head, end;
+	uint64_t head, mask, lost, len;
 	char *copy;
 	int fd;
 
@@ -138,14 +139,16 @@ static void read_member(__u64 ns_id, const struct perf_event_persist_member *mem
 		err(1, "malloc");
 
 	/* Copy, then ask which records may have been overwritten meanwhile. */
-	head = (long)__atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+	head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	memcpy(copy, (char *)control + control->data_offset, size);
 	if (ioctl(fd, PERF_EVENT_IOC_GET_MEMBER, &now))
 		err(1, "event %llu", (unsigned long long)member->event_id);
-	end = (long)now.head + size;
-	if (end > 0)
-		end = 0;	/* the buffer has not wrapped yet: 0 is where writing began */
-	print_records(member->cpu, copy, size, head, end);
+	mask = (head | now.head) >> 32 ? UINT64_MAX : UINT32_MAX; /* of a 32-bit kernel */
+	lost = (head - now.head) & mask;
+	len = lost < size ? size - lost : 0;
+	if (len > (-head & mask))
+		len = -head & mask;	/* not full yet: positions count down from 0 */
+	print_records(member->cpu, copy, size, head, len);
 
 	free(copy);
 	munmap(control, page + member->buffer_size);

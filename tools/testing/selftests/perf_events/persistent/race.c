@@ -5,6 +5,8 @@
  * documented way, and that nothing stays behind.
  */
 #include "persistent.h"
+#include <pthread.h>
+#include <sys/stat.h>
 
 #define WORKERS	4
 #define ROUNDS	400
@@ -249,6 +251,76 @@ TEST_F(race, everything)
 		EXPECT_EQ(0, ns_kill(w.id));
 		EXPECT_EQ(0, ns_lookup(name));
 	}
+}
+
+#define MKDIRS	20000
+
+/* A thread that joins namespaces which mkdir() makes, and at once gives up again */
+struct joiner {
+	int		cpu;	/* of its event */
+	int		runs_on;
+	__u64		id;	/* of the namespace before the first one of mkdir() */
+	unsigned int	made;	/* calls of mkdir() that have returned */
+	unsigned int	joined;
+	bool		end;
+};
+
+static void *join_new_ids(void *arg)
+{
+	struct perf_event_attr attr = say_attr();
+	struct joiner *joiner = arg;
+	int fd = -1;
+
+	if (joiner->runs_on >= 0)
+		pin(joiner->runs_on);
+	while (!__atomic_load_n(&joiner->end, __ATOMIC_RELAXED)) {
+		if (fd < 0)
+			fd = event_open(&attr, -1, joiner->cpu, -1, 0);
+		if (persist_join_unnamed(fd, joiner->id + 1 +
+					 __atomic_load_n(&joiner->made, __ATOMIC_RELAXED)))
+			continue;
+		joiner->joined++;
+		close(fd);
+		fd = -1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+/* Another thread finds by its id what mkdir() made and could not give its name. */
+TEST_F(race, refused_directory)
+{
+	struct joiner joiner = { .cpu = self->cpu, .runs_on = self->cpu2 };
+	char max[32], path[sizeof(PERFFS_DIR) + 1 + NS_ROOM];
+	pthread_t thread;
+	int i, err = 0, started;
+
+	if (mount_perffs())
+		SKIP(return, "cannot mount perffs");
+	pin(self->cpu);
+	snprintf(path, sizeof(path), PERFFS_DIR "/%s", self->ns);
+	ASSERT_EQ(0, persist_new(self->fd[0], &joiner.id));
+	ASSERT_EQ(0, persist_claim(self->fd[0]));
+	ASSERT_LT(0, read_file(MAX_PERSISTENT, max, sizeof(max)));
+	ASSERT_EQ(0, write_file(MAX_PERSISTENT, "0"));
+
+	started = !pthread_create(&thread, NULL, join_new_ids, &joiner);
+	for (i = 0; started && i < MKDIRS && (!err || err == -ENOSPC); i++) {
+		err = neg_errno(mkdir(path, 0700));
+		__atomic_store_n(&joiner.made, i + 1, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&joiner.end, true, __ATOMIC_RELAXED);
+	if (started)
+		pthread_join(thread, NULL);
+	EXPECT_EQ(0, write_file(MAX_PERSISTENT, max));
+	EXPECT_TRUE(started);
+	EXPECT_EQ(-ENOSPC, err);
+
+	EXPECT_EQ(0, neg_errno(mkdir(path, 0700)));
+	EXPECT_EQ(0, neg_errno(rmdir(path)));
+	if (!joiner.joined)
+		SKIP(return, "the other thread never came between");
 }
 
 TEST_HARNESS_MAIN

@@ -57,7 +57,7 @@ struct persistent_run {
 
 /* How to look at records, and how many of them were cut */
 struct persistent_looker {
-	struct evlist	 *evlist;	/* the events of the records; NULL: look at all as they are */
+	struct evlist	 *evlist;	/* of the records; NULL: take all as they are */
 	char		 *narrow;	/* a block as it is in the run */
 	size_t		 narrow_room;
 	persistent_look_t look;

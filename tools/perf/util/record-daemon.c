@@ -53,7 +53,7 @@ static int wait_for(pid_t pid, int fd)
 	return -ECHILD;
 }
 
-/* If one of these is closed, a file that perf opens would get its number, and output of others. */
+/* If one is closed, a file that perf opens would get its number, and output of others. */
 static int open_standard_files(void)
 {
 	int fd;

@@ -6,7 +6,7 @@
 #
 # usage: test-hazards.sh [HAZARD...]
 #
-# If all hazards were run, this writes the table
+# If all hazards were run, and no row is wrong, this writes the table
 # Documentation/userspace-api/perf_persistent_tests.rst.
 
 set -uo pipefail
@@ -87,7 +87,7 @@ while IFS='|' read -r name number program test what guard; do
 	esac
 done <"$list"
 
-if [ $# -eq 0 ]; then
+if [ $# -eq 0 ] && [ $failed = 0 ]; then
 	{
 		cat <<-EOT
 		.. SPDX-License-Identifier: GPL-2.0
